@@ -157,6 +157,10 @@ class MessageNotFound(ProblemError, problem=ProblemCode.MESSAGE_NOT_FOUND):
     """There is no such message."""
 
 
+class KeyNotFound(ProblemError, problem=ProblemCode.KEY_NOT_FOUND):
+    """The key has no value in the topic."""
+
+
 class MessageExpired(ProblemError, problem=ProblemCode.MESSAGE_EXPIRED):
     """Retention has removed the message."""
 

@@ -1,5 +1,5 @@
 """The storage node's settings from the environment: ACKLOG_NODE_ and the field's name, those of compaction with
-COMPACTION_ before it. All are numbers, most of them whole.
+COMPACTION_ before it, and of table views with TABLE_. All are numbers, most of them whole.
 
 They are for operators who know why; the command line keeps to the settings that everybody needs.
 """
@@ -14,8 +14,15 @@ from storage.compaction.compaction_settings import CompactionSettings
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
+from storage.table.table_settings import TableSettings
 
-Kind = type[NodeSettings] | type[LogStoreSettings] | type[DeliverySettings] | type[CompactionSettings]
+Kind = (
+    type[NodeSettings]
+    | type[LogStoreSettings]
+    | type[DeliverySettings]
+    | type[CompactionSettings]
+    | type[TableSettings]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,7 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     (LogStoreSettings, ""),
     (DeliverySettings, ""),
     (CompactionSettings, "compaction_"),
+    (TableSettings, "table_"),
 )
 
 
@@ -75,6 +83,7 @@ def load_node_settings(environment: Mapping[str, str], *, log_store: Mapping[str
             log_store=LogStoreSettings(**values[LogStoreSettings]),
             delivery=DeliverySettings(**values[DeliverySettings]),
             compaction=CompactionSettings(**values[CompactionSettings]),
+            table=TableSettings(**values[TableSettings]),
             **values[NodeSettings],
         )
     except ValueError as error:

@@ -30,6 +30,7 @@ from app.http.routers.recurring import add_recurring
 from app.http.routers.redrives import add_redrives
 from app.http.routers.scheduled import add_scheduled
 from app.http.routers.settlements import add_settlements
+from app.http.routers.tables import add_tables
 from app.http.routers.topics import add_topics
 
 # Tracing is the gateway's own business (`traceparent` travels with messages); the framework's would cost each request
@@ -81,6 +82,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_topics(app.router, services)
     add_deletions(app.router, services)
     add_compactions(app.router, services)
+    add_tables(app.router, services)
     add_producers(app.router, services)
     add_groups(app.router, services)
     add_blocked(app.router, services)

@@ -44,6 +44,8 @@ from storage.rpc.server import NodeServer
 from storage.rpc.transport import NodeTransport
 from storage.schedule.memory_index import IN_MEMORY
 from storage.schedule.schedule_index import ScheduleIndexes
+from storage.table import memory_table_index
+from storage.table.table_index import TableIndexes
 
 _log = structlog.get_logger(__name__)
 
@@ -138,6 +140,7 @@ async def start_cluster_node(
     settings: NodeProcessSettings,
     node_settings: NodeSettings,
     schedule_indexes: ScheduleIndexes = IN_MEMORY,
+    table_indexes: TableIndexes = memory_table_index.IN_MEMORY,
 ) -> ClusterNode:
     """Recover the data directory, register, and take part in the election. `store` is the node's from here on: it is
     closed with it, also when the start fails.
@@ -168,6 +171,7 @@ async def start_cluster_node(
                 clock=clock,
                 entropy=entropy,
                 schedule_indexes=schedule_indexes,
+                table_indexes=table_indexes,
                 client_of=nodes.client,
             ),
             node_id=settings.node_id,

@@ -37,6 +37,8 @@ from storage.rpc.in_process import InProcessNode
 from storage.rpc.node_api import NodeApi
 from storage.schedule.memory_index import IN_MEMORY
 from storage.schedule.schedule_index import ScheduleIndexes
+from storage.table import memory_table_index
+from storage.table.table_index import TableIndexes
 
 NODE_ID = 1
 
@@ -92,6 +94,7 @@ async def start_embedded(
     settings: Settings,
     node_settings: NodeSettings,
     schedule_indexes: ScheduleIndexes = IN_MEMORY,
+    table_indexes: TableIndexes = memory_table_index.IN_MEMORY,
     tokens: TokenTable | None = None,
 ) -> EmbeddedServer:
     """Recover everything and be ready to serve. Raises ServerError when the data directory cannot be served."""
@@ -114,6 +117,7 @@ async def start_embedded(
             clock=clock,
             entropy=entropy,
             schedule_indexes=schedule_indexes,
+            table_indexes=table_indexes,
             client_of=nodes.client,
         ),
         node_id=NODE_ID,

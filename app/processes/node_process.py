@@ -26,8 +26,10 @@ from storage.log.data_directory import read_meta
 from storage.log.directory_role import claim_for_node
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
+from storage.node.table.sqlite_table_index import SqliteTableIndexes
 from storage.rpc.tcp_transport import TcpTransport
 from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
+from storage.table.table_index import TABLES_DIRECTORY
 
 HTTP_CONNECTIONS_MAX = 64
 """Whoever runs the node asks for its health and metrics; nobody else has any business there."""
@@ -68,6 +70,9 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         node_settings=node_settings,
         schedule_indexes=SqliteScheduleIndexes(
             f"{options.data_dir}/{SCHEDULES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-schedule")
+        ),
+        table_indexes=SqliteTableIndexes(
+            f"{options.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
         ),
     )
     server = HttpServer(

@@ -22,7 +22,9 @@ from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
+from storage.node.table.sqlite_table_index import SqliteTableIndexes
 from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
+from storage.table.table_index import TABLES_DIRECTORY
 
 
 async def serve(settings: Settings, node_settings: NodeSettings) -> None:
@@ -62,6 +64,9 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         node_settings=node_settings,
         schedule_indexes=SqliteScheduleIndexes(
             f"{settings.data_dir}/{SCHEDULES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-schedule")
+        ),
+        table_indexes=SqliteTableIndexes(
+            f"{settings.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
         ),
         tokens=tokens,
     )

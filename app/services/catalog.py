@@ -67,6 +67,16 @@ class Catalog:
         topic = self._metadata.topic(name)
         return None if topic is None or is_internal(name) else topic
 
+    async def compacted_topic(self, name: str, principal: Principal) -> Topic:
+        """Raises ServerError as `topic` does, and TOPIC_NOT_COMPACTED."""
+        topic = await self.topic(name, principal, field="topic")
+        if not topic.config.is_compacted:
+            topic = await self.latest_topic(name) or topic  # another gateway may have changed it just now
+        if not topic.config.is_compacted:
+            detail = f"{name!r} keeps all messages of a key: its cleanupPolicy is delete"
+            raise ServerError(ProblemCode.TOPIC_NOT_COMPACTED, detail, field="topic")
+        return topic
+
     async def operated_topic(self, name: str, principal: Principal, *, field: str = "topic") -> Topic:
         """As `topic`, and one of Acklog's own as well: for operators, who see to its replicas."""
         if name not in INTERNAL_TOPICS:

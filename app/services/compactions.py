@@ -37,7 +37,8 @@ class CompactionService:
         """Returns at once; `state` tells how it goes. A node that starts anew meanwhile does not know of it. Raises
         ServerError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, TOPIC_NOT_COMPACTED; and when it failed everywhere and alike,
         UNAVAILABLE, UNSUPPORTED (nodes of an earlier version)."""
-        topic = await self._topic(name, principal)
+        principal.require(Scope.ADMIN)
+        topic = await self._catalog.compacted_topic(name, principal)
         for number in partitions or ():
             topic = await self._catalog.grown(topic, number)
             self._catalog.check_partition(topic, number)
@@ -45,18 +46,9 @@ class CompactionService:
 
     async def state(self, name: str, principal: Principal) -> CompactionView:
         """Raises ServerError as `ask`."""
-        topic = await self._topic(name, principal)
-        return await self._view(topic, range(topic.partitions), is_asked=False)
-
-    async def _topic(self, name: str, principal: Principal) -> Topic:
         principal.require(Scope.ADMIN)
-        topic = await self._catalog.topic(name, principal, field="topic")
-        if not topic.config.is_compacted:
-            topic = await self._catalog.latest_topic(name) or topic  # another gateway may have changed it just now
-        if not topic.config.is_compacted:
-            detail = f"{name!r} keeps all messages of a key: its cleanupPolicy is delete"
-            raise ServerError(ProblemCode.TOPIC_NOT_COMPACTED, detail, field="topic")
-        return topic
+        topic = await self._catalog.compacted_topic(name, principal)
+        return await self._view(topic, range(topic.partitions), is_asked=False)
 
     async def _view(self, topic: Topic, numbers: Iterable[int], *, is_asked: bool) -> CompactionView:
         states = [self._metadata.partition(topic.id, number) for number in sorted(set(numbers))]

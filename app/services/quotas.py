@@ -123,10 +123,15 @@ class QuotaService:
             self._book.spend(_charges(_only(limits, _Measure.REQUESTS)))
 
     def charge_read(self, response: RecordsResponse, principal: Principal) -> None:
-        limits = [each for each in _of_token(principal) if each.measure is not _Measure.REQUESTS]
-        if limits and response.batches:
+        if response.batches:
             messages = response.next_offset - response.offset
-            self._book.charge(_charges(limits, messages=messages, size_bytes=len(response.batches)))
+            self.charge_messages(messages, len(response.batches), principal)
+
+    def charge_messages(self, messages: int, size_bytes: int, principal: Principal) -> None:
+        """What was read."""
+        limits = [each for each in _of_token(principal) if each.measure is not _Measure.REQUESTS]
+        if limits:
+            self._book.charge(_charges(limits, messages=messages, size_bytes=size_bytes))
 
 
 def _of_send(topic: Topic, principal: Principal) -> list[_Limit]:

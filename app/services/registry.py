@@ -28,6 +28,7 @@ from app.services.scheduled import ScheduledService
 from app.services.seeks import SeekService
 from app.services.send import SendService
 from app.services.settle import SettleService
+from app.services.tables import TableService
 from app.services.topics import TopicService
 from app.services.unclean_election import UncleanElections
 from app.services.waiting import WaitingRequests
@@ -61,6 +62,7 @@ class Services:
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting, quotas)
         self.topics = TopicService(gateway, catalog, leaders, ends)
+        self.tables = TableService(gateway, catalog, leaders, quotas)
         self.compactions = CompactionService(gateway, catalog)
         self.deletions = DeletionService(gateway, catalog, leaders)
         self.members = MemberService(catalog, self.membership, self.waiting)

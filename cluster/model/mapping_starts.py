@@ -65,6 +65,11 @@ def end_before(state: PartitionState, mapping: int) -> int | None:
     return next((each.offset for each in state.mapping_starts if each.mapping >= mapping), None)
 
 
+def mapping_at(state: PartitionState, offset: int) -> int:
+    """By which mapping, or a later one, what is at `offset` was put into the partition, as far as is known."""
+    return max((each.mapping for each in state.mapping_starts if each.offset <= offset), default=0)
+
+
 def is_in_force(mapping: int, states: Iterable[PartitionState]) -> bool:
     """Whether no partition takes anything by an earlier mapping any more. One that is not there yet never did."""
     return all(state.life is PartitionLife.GONE or latest_mapping(state) >= mapping for state in states)

@@ -40,6 +40,7 @@ from storage.log.recovery_points import (
 from storage.log.scrub import SCRUB_PATH
 from storage.log.segment import SEGMENT_SUFFIX
 from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
+from storage.table.table_index import TABLES_DIRECTORY
 
 COORDINATION_PATH = "coordination.sqlite"
 COORDINATION_COPY_PATH = "coordination-copy.sqlite"
@@ -111,7 +112,7 @@ class DirectoryCheck:
 
     def _look_at_names(self) -> None:
         known = {LOCK_PATH, META_PATH, ROLE_PATH, LIFE_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH, SCRUB_PATH}
-        known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY, BALLAST_PATH, SCHEDULES_DIRECTORY}
+        known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY, BALLAST_PATH, SCHEDULES_DIRECTORY, TABLES_DIRECTORY}
         known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal", ".reach")}
         known.add(COORDINATION_COPY_PATH)
         for name in self._disk.list_directory(""):

@@ -4,13 +4,16 @@ from collections.abc import Awaitable, Callable
 
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
+from storage.log.keys import LogKey
 from storage.log.store import LogStore
 from storage.node.compaction.compactor import Compactor
 from storage.node.group_coordinators import GroupCoordinators
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.groups.waiting import TopicReaders
+from storage.node.housekeeping import Housekeeping
 from storage.node.node_ports import NodePorts
+from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.node_settings import NodeSettings
@@ -21,6 +24,7 @@ from storage.node.replicas.isr_writer import IsrWriter
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.replica_context import ReplicaContext
+from storage.node.replicas.replicas import Replicas
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.schedule_keepers import ScheduleKeepers
 from storage.replication.assignment import ReplicaIdentity
@@ -65,6 +69,27 @@ def coordinators_of(
     )
 
 
+def housekeeping_of(
+    ports: NodePorts,
+    replicas: Replicas,
+    projection: OffsetProjection,
+    settings: NodeSettings,
+    forget_deleted_groups: Callable[[], Awaitable[None]],
+    on_group_removed: Callable[[str], None],
+) -> Housekeeping:
+    """What is done of the node from time to time."""
+    return Housekeeping(
+        replicas,
+        store=ports.store,
+        metadata=ports.metadata,
+        clock=ports.clock,
+        projection=projection,
+        settings=settings,
+        forget_deleted_groups=forget_deleted_groups,
+        on_group_removed=on_group_removed,
+    )
+
+
 def replica_context(
     ports: NodePorts,
     me: ReplicaIdentity,
@@ -79,6 +104,7 @@ def replica_context(
     settings: NodeSettings,
     replication: ReplicationSettings,
     readers: Callable[[str], TopicReaders],
+    forget_table: Callable[[LogKey], Awaitable[None]],
     is_registered: Callable[[], bool],
     on_crashed: Callable[[BaseException], None],
 ) -> ReplicaContext:
@@ -118,6 +144,7 @@ def replica_context(
         snapshots=snapshots,
         schedules=ScheduleKeepers(ports.schedule_indexes, ports.clock, settings.schedule, on_crashed),
         high_watermarks=high_watermarks,
+        forget_table=forget_table,
         cache=cache,
         clock=ports.clock,
         settings=replication,

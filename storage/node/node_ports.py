@@ -16,6 +16,8 @@ from storage.node.replicas.peer_directory import Peers
 from storage.rpc.node_api import NodeApi
 from storage.schedule.memory_index import IN_MEMORY
 from storage.schedule.schedule_index import ScheduleIndexes
+from storage.table import memory_table_index
+from storage.table.table_index import TableIndexes
 
 
 def _alone(node_id: int) -> NodeApi:
@@ -35,5 +37,6 @@ class NodePorts:
     clock: Clock
     entropy: Entropy
     schedule_indexes: ScheduleIndexes = IN_MEMORY
+    table_indexes: TableIndexes = memory_table_index.IN_MEMORY
     client_of: Callable[[int], NodeApi] = _alone
     """The interface of a node, this one among them; raises ServerError UNAVAILABLE for one that is not known."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.lifecycle import Lifecycle
-from cluster.ports.coordination import CoordinationStore
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.blocked_calls import BlockedCalls
@@ -15,11 +14,10 @@ from storage.node.deletion_calls import DeletionCalls
 from storage.node.first_contacts import FirstContacts
 from storage.node.group_starts import GroupStarts
 from storage.node.groups.mapping_passages import MappingPassages
-from storage.node.housekeeping import Housekeeping
 from storage.node.known_groups import KnownGroups
 from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of
-from storage.node.node_parts import compactor_of, coordinators_of, replica_context
+from storage.node.node_parts import compactor_of, coordinators_of, housekeeping_of, replica_context
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
@@ -39,6 +37,7 @@ from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.replicas.replica_report import report_of
 from storage.node.replicas.replicas import Replicas
 from storage.node.schedule_calls import ScheduleCalls
+from storage.node.table.table_views import TableViews
 from storage.node.vital_signs import VitalSigns, vital_signs_of
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
@@ -51,6 +50,7 @@ from storage.rpc import (
     membership_messages,
     messages,
     schedule_messages,
+    table_messages,
 )
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
@@ -102,6 +102,7 @@ class StorageNode:
         self._log_calls = LogCalls(self.filter_figures, waiting_records_max=settings.waiting_records_max)
         self._projection = OffsetProjection(ports.store, clock=ports.clock, interval_ms=settings.projection_interval_ms)
         held = self._held = HeldReplicas()
+        self._tables = TableViews(ports.table_indexes, ports.clock, settings.table)
         self._service = FetchService(held, clock=ports.clock, settings=replication)
         self._sessions = FetchSessions(
             me, ports.peers, clock=ports.clock, settings=replication, on_answered=held.answered, on_crashed=self._crash
@@ -140,7 +141,10 @@ class StorageNode:
         self.quota_shares = QuotaCalls(ports.clock, settings.quotas).shares
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
         self.redrives = RedriveHost(held, ports, self._starts, settings=settings.redrive, on_crashed=self._crash)
-        self._housekeeping = self._make_housekeeping(ports.store)
+        forget_groups = self._coordinators.forget_deleted_groups
+        self._housekeeping = housekeeping_of(
+            ports, self._replicas, self._projection, settings, forget_groups, self._forget_group
+        )
         self.compactor = compactor_of(ports, held, self.logs, self._cache, settings)
         self._compactions = CompactionCalls(self._replicas, self.compactor)
         self._deletions = DeletionCalls(ports.store, self._housekeeping.retain)
@@ -162,20 +166,9 @@ class StorageNode:
             settings=self._settings,
             replication=self._replication,
             readers=lambda topic_id: self._receiver.readers(topic_id),
+            forget_table=self._tables.forget,
             is_registered=lambda: self.is_registered(),
             on_crashed=self._crash,
-        )
-
-    def _make_housekeeping(self, store: CoordinationStore) -> Housekeeping:
-        return Housekeeping(
-            self._replicas,
-            store=store,
-            metadata=self._metadata,
-            clock=self._clock,
-            projection=self._projection,
-            settings=self._settings,
-            forget_deleted_groups=self._coordinators.forget_deleted_groups,
-            on_group_removed=self._forget_group,
         )
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -212,6 +205,7 @@ class StorageNode:
         await self._coordinators.close()
         led = self._held.led()
         await self._replicas.close()
+        await self._tables.close()
         self._service.stop()
         await self._sessions.close()
         await self._projection.flush(led)
@@ -356,6 +350,9 @@ class StorageNode:
 
     async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
         return await self._compactions.compact(request)
+
+    async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse:
+        return await self._tables.latest(await self._partition(request.topic_id, request.partition), request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return report_of(self._replicas, request, self._me)

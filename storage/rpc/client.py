@@ -16,6 +16,7 @@ from storage.rpc import (
     methods,
     quota_messages,
     schedule_messages,
+    table_messages,
 )
 from storage.rpc.framing import Frame, FrameKind
 from storage.rpc.methods import MalformedMessageError
@@ -102,6 +103,9 @@ class RemoteNode:
 
     async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
         return await self._channel.call(methods.COMPACT, request)
+
+    async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse:
+        return await self._channel.call(methods.LATEST, request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._channel.call(methods.REPLICA_REPORT, request)

@@ -10,6 +10,7 @@ from storage.rpc import (
     messages,
     quota_messages,
     schedule_messages,
+    table_messages,
 )
 from storage.rpc.node_api import NodeApi, ProduceWaiter
 
@@ -74,6 +75,9 @@ class InProcessNode:
 
     async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
         return await self._node.compact(request)
+
+    async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse:
+        return await self._node.latest(request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._node.replica_report(request)

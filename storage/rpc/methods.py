@@ -14,6 +14,7 @@ from storage.rpc import (
     messages,
     quota_messages,
     schedule_messages,
+    table_messages,
 )
 from storage.rpc.framing import Buffer
 from storage.rpc.handshake import OLDEST_VERSION, Hello, Welcome
@@ -175,6 +176,7 @@ QUOTA_SHARES = Method(
 )
 # Who asks again asks for the same.
 COMPACT = Method(19, "compact", compaction_messages.CompactRequest, compaction_messages.CompactResponse, since=7)
+LATEST = Method(20, "latest", table_messages.LatestRequest, table_messages.LatestResponse, since=7)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
@@ -198,6 +200,7 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
         DELETE,
         QUOTA_SHARES,
         COMPACT,
+        LATEST,
     )
 }
 """NodeApi's."""

@@ -10,6 +10,7 @@ from storage.rpc import (
     messages,
     quota_messages,
     schedule_messages,
+    table_messages,
 )
 
 
@@ -61,6 +62,8 @@ class NodeApi(Protocol):
     async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
         """Asks the replica that this node holds, and not the leader's."""
         ...
+
+    async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse: ...
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse: ...
 

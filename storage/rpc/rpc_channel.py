@@ -215,8 +215,10 @@ class RpcChannel:
                     ProblemCode.UNAVAILABLE, "the node could not be reached a moment ago", retry_after_ms=pause_ms
                 )
             self._dialling = asyncio.get_running_loop().create_task(self._dial())
-        connection = await asyncio.shield(self._dialling)
-        if connection is None or not connection.is_open:
+        [connection] = await asyncio.shield(asyncio.gather(self._dialling, return_exceptions=True))
+        if isinstance(connection, Exception):
+            raise connection
+        if not isinstance(connection, ClientConnection) or not connection.is_open:  # cancelled, maybe before it began
             reason = self._dial_failure or "the connection was closed"
             raise self._unanswered(reason, was_sent=False, changes_something=False)
         return connection

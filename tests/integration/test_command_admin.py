@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from acklog import Client
 from tests.support.command_run import CommandRun, run_command
 from tests.support.server_process import ServerProcess
 
@@ -98,6 +99,21 @@ class TestTopics:
             assert acklog("topics", "delete-before", name, *wrong, "--yes").exit_code == 2
         assert acklog("topics", "delete-before", name, "9", "-p", "0", "--yes").exit_code == 1
         assert acklog("topics", "delete-before", name, "2020-01-01", "--yes", "--json").document["deleted"] == 0
+
+    def test_key(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
+        acklog("topics", "create", name, "--partitions", "2", "--cleanup-policy", "compact")
+        for number in range(3):
+            server.send(name, {"n": number}, key="a/b c")
+        shown = acklog("topics", "key", name, "a/b c")
+        assert (shown.exit_code, '{"n": 2}' in shown.stdout) == (0, True), shown.stderr
+        document = acklog("topics", "key", name, "a/b c", "--json").document
+        assert (document["key"], document["body"], document["offset"]) == ("a/b c", {"n": 2}, 2)
+        missing = acklog("topics", "key", name, "none")
+        assert (missing.exit_code, "no value" in missing.stderr) == (5, True), missing.stderr
+        with Client(server.base_url) as client:
+            for key in ("..", ".", "/x", "ä?#%", ""):
+                client.send(name, 1, key=key)
+                assert client.tables.get(name, key).key == key
 
     def test_compact(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
         assert acklog("topics", "compact", name).exit_code == 5

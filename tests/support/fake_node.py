@@ -13,6 +13,7 @@ from storage.rpc import (
     messages,
     quota_messages,
     schedule_messages,
+    table_messages,
 )
 from storage.rpc.node_api import ProduceWaiter
 from tests.support.answers import Answers
@@ -48,6 +49,7 @@ ANSWERS: dict[str, Any] = {
     "commit": messages.CommitResponse(5, 2),
     "delete": deletion_messages.DeleteResponse(7, 3, [deletion_messages.UndoneByGroup(GROUP_ID, 2)]),
     "compact": compaction_messages.CompactResponse(True, False, 4096, 512),
+    "latest": table_messages.LatestResponse(7, 3, 1_700_000_000_000, Record(b"1", "key")),
     "blocked": messages.BlockedResponse([messages.BlockedItem(7, 5, 1_700_000_000_000, 3, "key")], 2),
     "replica_report": messages.ReplicaReportResponse(
         7, "directory", 3, messages.LogReach(0, 200, 3, 190), messages.LogReach(5, 9, 2, 9), False
@@ -95,6 +97,7 @@ REQUESTS: dict[str, Any] = {
     "commit": messages.CommitRequest(TOPIC_ID, 2, GROUP_ID, 5, 3, "mine", 2, "me", 4),
     "delete": deletion_messages.DeleteRequest(TOPIC_ID, 2, "offset", 7),
     "compact": compaction_messages.CompactRequest(TOPIC_ID, 2, True),
+    "latest": table_messages.LatestRequest(TOPIC_ID, 2, "key", 1),
     "blocked": messages.BlockedRequest(TOPIC_ID, 2, GROUP_ID, "release", 7, 3, "key", 10),
     "replica_report": messages.ReplicaReportRequest(TOPIC_ID, 2),
     "heartbeat": membership_messages.HeartbeatRequest(
@@ -148,6 +151,9 @@ class FakeNode(Answers):
 
     async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
         return await self._call("compact", request)  # type: ignore[no-any-return]
+
+    async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse:
+        return await self._call("latest", request)  # type: ignore[no-any-return]
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
         return await self._call("delete", request)  # type: ignore[no-any-return]

@@ -20,6 +20,7 @@ from storage.rpc import (
     membership_messages,
     messages,
     quota_messages,
+    table_messages,
 )
 from storage.rpc.node_api import ProduceWaiter
 
@@ -276,6 +277,16 @@ class MemoryNode:
     async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
         self._note("compact", request)
         return compaction_messages.CompactResponse(request.is_asked, False, 0, 0)
+
+    async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse:
+        self._note("latest", request)
+        records = self.log(request.topic_id, request.partition).records
+        offsets = [offset for offset, record in enumerate(records) if record.key == request.key]
+        if not offsets:
+            return table_messages.LatestResponse(-1)
+        found = records[offsets[-1]]
+        record = None if found.is_tombstone else found
+        return table_messages.LatestResponse(offsets[-1], LEADER_EPOCH, APPEND_TIME_MS, record)
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
         self._note("delete", request)

@@ -22,6 +22,8 @@ from storage.node.storage_node import StorageNode
 from storage.rpc import messages
 from storage.schedule.memory_index import IN_MEMORY
 from storage.schedule.schedule_index import ScheduleIndexes
+from storage.table.memory_table_index import MemoryTableIndexes
+from storage.table.table_index import TableIndexes
 from tests.sim.environment import MachineClock, SimClock, SimEntropy, SimExecutor
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.sim_disk import SimDisk
@@ -44,6 +46,7 @@ class SimulatedNode:
         self.store = MemoryStore(self.clock)
         self.settings = settings
         self.schedule_indexes: ScheduleIndexes = IN_MEMORY
+        self.table_indexes: TableIndexes = MemoryTableIndexes()
 
     async def start(self) -> None:
         self.clock = SimClock(self.machine_clock)
@@ -65,6 +68,7 @@ class SimulatedNode:
                 clock=self.clock,
                 entropy=self.entropy,
                 schedule_indexes=self.schedule_indexes,
+                table_indexes=self.table_indexes,
                 client_of=lambda _: self.node,
             ),
             node_id=1,

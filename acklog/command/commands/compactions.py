@@ -1,4 +1,4 @@
-"""`acklog topics compact`: topics that keep the last message of each key."""
+"""`acklog topics compact` and `acklog topics key`: topics that keep the last message of each key."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -6,9 +6,10 @@ import typer
 
 from acklog.command.arguments import TopicArgument
 from acklog.command.failures import CommandError, UsageError
+from acklog.command.message_view import body_line, stored_document, stored_rows
 from acklog.command.quantities import count_text, parse_numbers, size_text
 from acklog.command.session import Session, session_of
-from acklog.command.views import Cell, Column, Table
+from acklog.command.views import Cell, Column, Fields, Table
 
 if TYPE_CHECKING:
     from acklog.tables import CompactionState, ReplicaCompaction
@@ -39,6 +40,19 @@ def compact(
     _show(session, found)
     if failed or found.failed:
         raise CommandError(f"{count_text(max(failed, found.failed), 'replica')} of {topic} could not be asked")
+
+
+def key(
+    context: typer.Context,
+    topic: TopicArgument,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key.", show_default=False)],
+) -> None:
+    """Show the latest value of a key, in a topic that is compacted."""
+    session = session_of(context)
+    with session.client() as client:
+        found = client.tables.get(topic, key)
+    rows = [*stored_rows(found, session.now_ms()), ("body", Cell(body_line(found), "strong"))]
+    session.output.show(stored_document(found), Fields(rows, title=found.message_id))
 
 
 def _show(session: Session, found: "CompactionState") -> None:

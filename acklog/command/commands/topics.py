@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import TopicArgument, YesOption
-from acklog.command.commands.compactions import compact
+from acklog.command.commands.compactions import compact, key
 from acklog.command.commands.deletions import delete_before, purge
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
@@ -253,6 +253,7 @@ def delete(context: typer.Context, topic: TopicArgument, yes: YesOption = False)
 command.command("purge")(purge)
 command.command("delete-before")(delete_before)
 command.command("compact")(compact)
+command.command("key")(key)
 
 
 def _changes(

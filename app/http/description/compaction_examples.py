@@ -2,9 +2,13 @@
 
 from typing import Any
 
+from app.http.description.example_answers import MESSAGE
+
 Document = dict[str, Any]
 
 CUSTOMERS = "customers"
+KEY = "customer-17"
+LATEST: Document = {**MESSAGE, "queue": CUSTOMERS, "key": KEY, "body": {"city": "Bern"}}
 _REPLICA: Document = {"node": 1, "state": "waiting", "cleanBytes": 9_216, "dirtyBytes": 4_301}
 ASKED: Document = {
     "topic": CUSTOMERS,

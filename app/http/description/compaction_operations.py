@@ -26,4 +26,9 @@ COMPACTION_OPERATIONS: dict[str, Operation] = {
         },
         _PROBLEMS,
     ),
+    "latestOfKey": Operation(
+        "The last message of a key, from a topic that keeps it; the path's rest is the key, percent-encoded",
+        {200: ("The message", json_of("StoredMessage"))},
+        (*_PROBLEMS, _P.KEY_NOT_FOUND, _P.CONFLICT, _P.QUOTA_EXCEEDED),
+    ),
 }

@@ -186,6 +186,7 @@ EXAMPLES: dict[str, Examples] = {
     "describeCompaction": Examples(
         _TABLE, {}, {200: _json(it_is_done=compaction.DONE), 207: _json(one_node_is_away=compaction.IN_PART)}
     ),
+    "latestOfKey": Examples({**_TABLE, "key": compaction.KEY}, {}, {200: _json(a_customer=compaction.LATEST)}),
     "openProducer": Examples(
         {"topic": "orders", "producer": "billing-7"},
         _json(a_process={"instanceId": "9f86d081"}),

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, SCHEDULE_ID_PATTERN
-from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, PARTITIONS_MAX
+from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, KEY_BYTES_MAX, PARTITIONS_MAX
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.calls.cluster import NODE_ID_MAX
@@ -28,6 +28,7 @@ from app.http.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
 from cluster.errors import ServerError
 
 _PATH_SCHEMAS: dict[str, Schema] = {
+    "key": {"type": "string", "maxLength": KEY_BYTES_MAX, "description": "UTF-8, percent-encoded"},
     "topic": {"type": "string", "pattern": NAME_PATTERN},
     "group": {"type": "string", "pattern": NAME_PATTERN},
     "producer": {"type": "string", "pattern": NAME_PATTERN},
@@ -92,8 +93,8 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
             continue
         for method in sorted(route.methods or ()):
             assert route.operation_id is not None
-            described = _operation(route.path, route.operation_id)
-            paths.setdefault(route.path, {})[method.lower()] = {"tags": list(route.tags), **described}
+            described = _operation(route.path_format, route.operation_id)
+            paths.setdefault(route.path_format, {})[method.lower()] = {"tags": list(route.tags), **described}
     return {
         "openapi": "3.1.0",
         "info": {

@@ -146,7 +146,7 @@ class Compactor:
                 plan.end,
                 tombstone_ms=config.tombstone_retention_ms,
                 identities_ms=max(config.dedup_window_ms, self._producers_window_ms),
-                tombstones_may_go=lambda: self._all_are_in_sync(replica),
+                tombstones_may_go=lambda: self._tombstones_may_go(replica),
             )
             self.figures.passes += 1
             self.figures.records_removed += outcome.records_removed
@@ -175,7 +175,7 @@ class Compactor:
             committed_end=_removable_end(replica),
             now_ms=self._clock.now_ms(),
             dirty_ratio_min=self._settings.dirty_ratio_min,
-            tombstones_may_go=self._all_are_in_sync(replica),
+            tombstones_may_go=self._tombstones_may_go(replica),
         )
 
     def _compaction_of(self, replica: ReplicaHost) -> LogCompaction:
@@ -199,8 +199,11 @@ class Compactor:
         if replica.partition is not None:  # else whoever leads it next looks for himself
             replica.partition.compacted(start, end)
 
-    def _all_are_in_sync(self, replica: ReplicaHost) -> bool:
-        """Only then may a tombstone go: a replica that is behind it may still have what it removes."""
+    def _tombstones_may_go(self, replica: ReplicaHost) -> bool:
+        """A replica that is behind a tombstone may still have what that removes; and where the topic's partitions were
+        changed, another partition may have an earlier value of the key, for good."""
+        if replica.topic.mapping > 0:
+            return False
         state = self._metadata.partition(replica.topic.id, replica.number)
         return state is not None and not state.is_moving and set(state.isr) == set(state.replicas)
 

@@ -11,6 +11,7 @@ from storage.produce.producer_window import ProducerWindowSettings
 from storage.quotas.quota_settings import QuotaSettings
 from storage.redrive.redrive_settings import RedriveSettings
 from storage.schedule.schedule_settings import ScheduleSettings
+from storage.table.table_settings import TableSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ class NodeSettings:
     delivery_segment_bytes: int = 8 * 1024 * 1024
 
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    table: TableSettings = field(default_factory=TableSettings)
 
     quotas: QuotaSettings = field(default_factory=QuotaSettings)
 

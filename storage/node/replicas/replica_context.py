@@ -1,10 +1,11 @@
 """What the replicas of a node share."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from cluster.ports.clock import Clock
 from storage.log.high_watermarks import HighWatermarks
+from storage.log.keys import LogKey
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.replicas.fetch_service import FetchService
@@ -20,8 +21,9 @@ from storage.replication.replication_settings import ReplicationSettings
 
 @dataclass(frozen=True, slots=True)
 class ReplicaContext:
-    """`close_timeout_ms` is how long a stop waits for followers to get what was accepted. `is_registered` goes by the
-    clock: whether the node would have heard if somebody else had been made leader of what it leads."""
+    """`forget_table` removes what is kept of a log's keys. `close_timeout_ms` is how long a stop waits for followers to
+    get what was accepted. `is_registered` goes by the clock: whether the node would have heard if somebody else had
+    been made leader of what it leads."""
 
     me: ReplicaIdentity
     sessions: FetchSessions
@@ -36,6 +38,7 @@ class ReplicaContext:
     settings: ReplicationSettings
     producers: ProducerWindowSettings
     schedules: ScheduleKeepers
+    forget_table: Callable[[LogKey], Awaitable[None]]
     close_timeout_ms: int
     is_registered: Callable[[], bool]
     on_crashed: Callable[[BaseException], None]

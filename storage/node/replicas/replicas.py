@@ -246,6 +246,7 @@ class Replicas:
         topic_id = replica.topic.id
         await replica.close()
         await self._context.schedules.forget(replica.logs[LogKind.SCHEDULE].key)
+        await self._context.forget_table(replica.logs[LogKind.MESSAGES].key)
         for log in replica.logs:  # what was never committed must not be read in a later life of the log
             self._context.cache.drop(log.key)
         del self.held.hosts[replica.id]

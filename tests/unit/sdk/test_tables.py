@@ -6,7 +6,7 @@ import pytest
 
 from acklog import AsyncClient
 from acklog.client import table_calls
-from acklog.errors import TopicNotCompacted
+from acklog.errors import KeyNotFound, TopicNotCompacted
 from tests.unit.sdk.fake_log import answer, problem
 from tests.unit.sdk.test_catalog import Answers, run
 
@@ -36,6 +36,30 @@ def test_compacting_a_topic() -> None:
     ]
     assert [json.loads(request.body or b"{}") for request in transport.requests] == [{}, {"partitions": [3]}, {}]
     assert table_calls.compact("t", None).is_repeatable, "who asks again asks for the same"
+
+
+def test_the_latest_value_of_a_key() -> None:
+    message = {"messageId": "m-1", "queue": "t", "partition": 0, "offset": 3, "key": "a/b", "body": {"n": 1}}
+    stored = {**message, "timestamp": 1, "appendTime": 2}
+    odd = ["a/b", "..", ".", "", "ä ?#%", "a.b"]
+    transport = Answers(*[answer(200, stored) for _ in odd], problem(404, "KEY_NOT_FOUND", False))
+
+    async def program(client: AsyncClient) -> None:
+        for key in odd:
+            found = await client.tables.get("t", key)
+            assert (found.offset, found.body) == (3, {"n": 1})
+        with pytest.raises(KeyNotFound):
+            await client.tables.get("t", "none")
+
+    assert [target for _, target in run(transport, program)] == [
+        "/topics/t/keys/a%2Fb",
+        "/topics/t/keys/%2E%2E",
+        "/topics/t/keys/%2E",
+        "/topics/t/keys/",
+        "/topics/t/keys/%C3%A4%20%3F%23%25",
+        "/topics/t/keys/a.b",
+        "/topics/t/keys/none",
+    ]
 
 
 def test_a_topic_that_keeps_everything() -> None:

@@ -119,6 +119,8 @@ async def shop(client: httpx2.AsyncClient) -> dict[str, str]:
     assert (await client.put("/groups/shipping", json={"mode": "exclusive"})).status_code == 201
     customers = {"partitions": 1, "config": {"cleanupPolicy": "compact"}}
     assert (await client.put("/topics/customers", json=customers)).status_code == 201
+    bern = {"queue": "customers", "key": "customer-17", "body": {"city": "Bern"}}
+    assert (await client.post("/messages", json=bern)).status_code == 201
     messages = [{"body": number, "partition": 0} for number in range(2)]
     sent = await client.post("/messages", json={"queue": "orders", "messages": messages})
     got = await client.get("/messages?queue=orders&group=billing&waitSeconds=20")

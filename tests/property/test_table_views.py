@@ -1,0 +1,101 @@
+"""The latest values of keys against a naive dict: over compaction, restarts and growth, asked through a gateway."""
+
+import dataclasses
+from typing import Any
+
+import httpx2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.compaction.compaction_settings import CompactionSettings
+from storage.table.table_settings import TableSettings
+from tests.support.cluster import Cluster, ClusterBuilder, client_of
+from tests.support.simulated_node import SMALL
+
+KEYS = [f"k{number}" for number in range(6)]
+QUICK = dataclasses.replace(
+    SMALL,
+    compaction=CompactionSettings(look_interval_ms=1_000, dirty_ratio_min=0.1, step_bytes=300),
+    table=TableSettings(step_bytes=300, open_max=2),
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("send"), st.sampled_from(KEYS)),
+        st.tuples(st.just("send"), st.sampled_from(KEYS)),
+        st.tuples(st.just("tombstone"), st.sampled_from(KEYS)),
+        st.tuples(st.just("look"), st.sampled_from(KEYS)),
+        st.tuples(st.just("compact"), st.just("")),
+        st.tuples(st.just("restart"), st.just("")),
+        st.tuples(st.just("grow"), st.just("")),
+        st.tuples(st.just("wait"), st.just("")),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+class World:
+    def __init__(self, cluster: Cluster, client: httpx2.AsyncClient) -> None:
+        self._cluster = cluster
+        self._client = client
+        self._partitions = 1
+        self._number = 0
+        self.model: dict[str, int] = {}
+
+    async def step(self, what: str, key: str) -> None:
+        match what:
+            case "send":
+                self._number += 1
+                await self._send({"key": key, "body": self._number})
+                self.model[key] = self._number
+            case "tombstone":
+                await self._send({"key": key, "bodyBase64": ""})
+                self.model.pop(key, None)
+            case "look":
+                await self.check(key)
+            case "compact":
+                assert (await self._client.post("/topics/table/compact")).status_code == 202
+                await self._cluster.clock.sleep(2_000)
+            case "restart":
+                await self._cluster.stop(1)
+                await self._cluster.start(1)
+            case "grow":
+                self._partitions = min(self._partitions + 1, 5)
+                answer = await self._client.patch("/topics/table", json={"partitions": self._partitions})
+                assert answer.status_code == 200
+            case "wait":
+                await self._cluster.clock.sleep(5_000)
+
+    async def check(self, key: str) -> None:
+        answer = await self._client.get(f"/topics/table/keys/{key}")
+        if key in self.model:
+            assert answer.status_code == 200, answer.text
+            assert (answer.json()["key"], answer.json()["body"]) == (key, self.model[key])
+        else:
+            assert (answer.status_code, answer.json()["code"]) == (404, "KEY_NOT_FOUND"), answer.text
+
+    async def _send(self, fields: dict[str, Any]) -> None:
+        answer = await self._client.post("/messages", json={"queue": "table", **fields})
+        assert answer.status_code == 201, answer.text
+
+
+@settings(max_examples=25)
+@given(STEPS)
+def test_the_latest_values_are_what_a_dict_says(steps: list[tuple[str, str]]) -> None:
+    async def main(cluster: Cluster) -> None:
+        async with client_of(cluster.gateways[0]) as client:
+            config = {
+                "cleanupPolicy": "compact",
+                "maxCompactionLagMs": 1_000,
+                "tombstoneRetentionMs": 1_000,
+                "dedupWindowMs": 0,
+            }
+            made = await client.put("/topics/table", json={"partitions": 1, "config": config})
+            assert made.status_code == 201, made.text
+            world = World(cluster, client)
+            for what, key in steps:
+                await world.step(what, key)
+            for key in KEYS:
+                await world.check(key)
+
+    ClusterBuilder().nodes(1).storing(QUICK).gateway().run(main)
