@@ -7,8 +7,9 @@ from dataclasses import dataclass
 class TableSettings:
     """Sizes are in bytes, times in milliseconds."""
 
-    step_bytes: int = 256 * 1024
-    """How much of a log is read, and decoded in one go, to bring an index of its keys up to its end."""
+    step_bytes: int = 4 * 1024 * 1024
+    """How much of a log is read at a time to bring an index of its keys up to its end: of each key in it one place is
+    written."""
 
     catch_up_ms: int = 5_000
     """How long a question waits for that; beyond it it gets UNAVAILABLE, and the index goes on."""
