@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.http.description.example_answers import MESSAGE
+from app.http.description.example_forms import Examples, in_json
 
 Document = dict[str, Any]
 
@@ -35,4 +36,15 @@ IN_PART: Document = {
         }
     ],
     "failed": 1,
+}
+
+TABLE = {"topic": CUSTOMERS}
+COMPACTION_EXAMPLES = {
+    "compactTopic": Examples(
+        TABLE,
+        in_json(all_of_it={}, one_partition={"partitions": [0]}),
+        {202: in_json(it_waits=ASKED), 207: in_json(one_node_is_away=IN_PART)},
+    ),
+    "describeCompaction": Examples(TABLE, {}, {200: in_json(it_is_done=DONE), 207: in_json(one_node_is_away=IN_PART)}),
+    "latestOfKey": Examples({**TABLE, "key": KEY}, {}, {200: in_json(a_customer=LATEST)}),
 }

@@ -15,7 +15,8 @@ from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, KEY_BYTES_MAX, PARTITIO
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.calls.cluster import NODE_ID_MAX
-from app.http.description.examples import EXAMPLES, Examples, Named
+from app.http.description.example_forms import Examples, Named
+from app.http.description.examples import EXAMPLES
 from app.http.description.operation import COMMON, Operation
 from app.http.description.operations import OPERATIONS
 from app.http.description.schemas import all_schemas
