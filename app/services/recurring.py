@@ -58,7 +58,7 @@ class RecurringService:
             blank = RecurringSchedule(
                 id_, topic.id, name, now_ms, now_ms, home_of(name, record, topic), RecurrenceRule(), record
             )
-            return _revised(blank, wish, now_ms)
+            return _revised(blank, wish, topic, now_ms)
 
         make("", self._clock.now_ms())  # what is wrong is said before anything is asked
         found, is_created = await self._recurring.get_or_create(topic, name, make)
@@ -71,7 +71,7 @@ class RecurringService:
         principal.require(Scope.WRITE)
         check_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, field="topic")
-        changed = await self._recurring.update(topic, name, lambda before, now_ms: _revised(before, wish, now_ms))
+        changed = await self._recurring.update(topic, name, lambda before, now_ms: _revised(before, wish, topic, now_ms))
         return self._view(changed, topic)
 
     async def describe(self, topic_name: str, name: str, principal: Principal) -> RecurringView:
@@ -136,9 +136,12 @@ class RecurringService:
         return view
 
 
-def _revised(before: RecurringSchedule, wish: RecurringWish, now_ms: int) -> RecurringSchedule:
+def _revised(before: RecurringSchedule, wish: RecurringWish, topic: Topic, now_ms: int) -> RecurringSchedule:
     """With what `wish` names. Where that changes when it is due, or lets it go on, nothing is due up to now. Raises
     ServerError INVALID_CRON, INVALID_FIELD, MISSING_FIELD."""
+    if topic.config.is_compacted and not isinstance(wish.record, UnsetType) and wish.record.key is None:
+        detail = f"is needed: {topic.name!r} keeps the last message of each key"
+        raise ServerError(ProblemCode.MISSING_FIELD, detail, field="message.key")
     rule = _revised_rule(before.rule, wish, now_ms)
     is_paused = _named(wish.is_paused, before.is_paused, False)
     begins_anew = rule != before.rule or (before.is_paused and not is_paused)

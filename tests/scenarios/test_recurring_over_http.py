@@ -203,3 +203,32 @@ def test_over_a_failover_each_time_is_sent_once() -> None:
         assert len(times) == len(set(times)) >= 14
 
     with_client(test)
+
+
+def test_a_schedule_of_a_compacted_topic_needs_a_key() -> None:
+    async def test(cluster: Cluster, client: httpx2.AsyncClient) -> None:
+        assert (await client.put("/topics/table", json={"config": {"cleanupPolicy": "compact"}})).status_code == 201
+        path = "/topics/table/schedules/tick"
+        refused = await client.put(path, json={"everySeconds": 60, "message": {"body": 1}})
+        problem = refused.json()
+        assert (refused.status_code, problem["code"], problem["field"]) == (400, "MISSING_FIELD", "message.key")
+        assert (await client.get(path)).status_code == 404
+        keyed = {"body": 1, "key": "a"}
+        assert (await client.put(path, json={"everySeconds": 60, "message": keyed})).status_code == 201
+        refused = await client.patch(path, json={"message": {"body": 2}})
+        assert (refused.status_code, refused.json()["field"]) == (400, "message.key")
+        assert (await client.get(path)).json()["message"] == keyed
+        assert (await client.patch(path, json={"paused": True})).status_code == 200
+
+    with_client(test)
+
+
+def test_a_schedule_without_a_key_from_before_its_topic_was_compacted_goes_on() -> None:
+    async def test(cluster: Cluster, client: httpx2.AsyncClient) -> None:
+        assert (await client.put(PATH, json={"everySeconds": 60, "message": {"body": 1}})).status_code == 201
+        change = {"config": {"cleanupPolicy": "compact"}}
+        assert (await client.patch("/topics/orders?allowDataLoss=true", json=change)).status_code == 200
+        assert (await client.patch(PATH, json={"everySeconds": 30})).status_code == 200
+        assert (await client.patch(PATH, json={"message": {"body": 1, "key": "a"}})).status_code == 200
+
+    with_client(test)
