@@ -56,7 +56,8 @@ class Sent(msgspec.Struct, gc=False, frozen=True, omit_defaults=True, rename="ca
 class StoredMessage(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):
     """A message as the log has it.
 
-    `timestamp_ms` is the producer's time, `append_time_ms` the server's; `content_type` is None where the body is JSON.
+    `timestamp_ms` is the producer's time, `append_time_ms` the server's; `content_type` is None where the body is JSON,
+    and else `base64_body` has it, which may be "": a message with a key and no bytes is a tombstone.
     From `expires_at_ms` on it is delivered no more (None: that does not end).
     """
 
@@ -66,7 +67,7 @@ class StoredMessage(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True)
     offset: int
     key: str | None = None
     json_body: Raw | UnsetType = field(name="body", default=UNSET)
-    base64_body: str = field(name="bodyBase64", default="")
+    base64_body: str | None = field(name="bodyBase64", default=None)
     content_type: str | None = field(name="contentType", default=None)
     headers: dict[str, str] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
@@ -85,7 +86,7 @@ class StoredMessage(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True)
     @property
     def body_bytes(self) -> bytes:
         """The body as it is stored: JSON text, or the bytes that were sent."""
-        return b64decode(self.base64_body) if self.json_body is UNSET else bytes(self.json_body)
+        return b64decode(self.base64_body or "") if self.json_body is UNSET else bytes(self.json_body)
 
     def body_as(self, kind: type[_Body]) -> _Body:
         """The JSON body as a `kind`: a dataclass, a msgspec struct, `list[int]`. Raises msgspec.ValidationError."""

@@ -12,7 +12,7 @@ class RecurringTemplate(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     key: str | None = None
     json_body: Raw | UnsetType = field(name="body", default=UNSET)
-    base64_body: str = field(name="bodyBase64", default="")
+    base64_body: str | None = field(name="bodyBase64", default=None)
     content_type: str | None = field(name="contentType", default=None)
     headers: dict[str, str] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
@@ -23,7 +23,7 @@ class RecurringTemplate(msgspec.Struct, kw_only=True, omit_defaults=True):
         """The JSON value, or bytes where the message has a content type."""
         if isinstance(self.json_body, Raw):
             return msgspec.json.decode(self.json_body)
-        return b64decode(self.base64_body)
+        return b64decode(self.base64_body or "")
 
 
 class RecurringMessage(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -20,7 +20,7 @@ class ScheduledMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     size: int | None = None
     key: str | None = None
     json_body: Raw | UnsetType = field(name="body", default=UNSET)
-    base64_body: str = field(name="bodyBase64", default="")
+    base64_body: str | None = field(name="bodyBase64", default=None)
     content_type: str | None = field(name="contentType", default=None)
     headers: dict[str, str] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
@@ -30,10 +30,11 @@ class ScheduledMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def body(self) -> Any:
-        """The JSON value, or bytes where the message has a content type; None where it was not asked for."""
+        """The JSON value, or bytes where the message has a content type (also no bytes at all); None where it was not
+        asked for."""
         if isinstance(self.json_body, Raw):
             return msgspec.json.decode(self.json_body)
-        return b64decode(self.base64_body) if self.content_type is not None else None
+        return None if self.base64_body is None else b64decode(self.base64_body)
 
 
 class ScheduledPage(msgspec.Struct):

@@ -119,4 +119,4 @@ class Inbox:
 
 def _size_bytes(message: Message) -> int:
     body = message.json_body
-    return MESSAGE_OVERHEAD_BYTES + (len(message.base64_body) if body is UNSET else len(memoryview(body)))
+    return MESSAGE_OVERHEAD_BYTES + (len(message.base64_body or "") if body is UNSET else len(memoryview(body)))

@@ -117,6 +117,7 @@ class TestSend:
     def test_what_tail_prints_can_be_sent_as_envelopes(self, acklog: Acklog, topic: str) -> None:
         acklog("send", topic, "1", "--partition", "5", "--header", "a=b", "--tag", "t")
         acklog("send", topic, "two", "--text", "--key", "k")
+        acklog("send", topic, "--envelope", stdin='{"key": "gone", "bodyBase64": ""}')
         printed = acklog("tail", topic, "--from", "earliest", "--no-follow", "--json")
         acklog("send", f"{topic}-copy", "--envelope", stdin=printed.stdout)
         copied = acklog("tail", f"{topic}-copy", "--from", "earliest", "--no-follow", "--json")
@@ -126,6 +127,7 @@ class TestSend:
             return sorted([{name: each.get(name) for name in kept} for each in run.lines], key=str)
 
         assert content(copied) == content(printed)
+        assert [each["bodyBase64"] for each in copied.lines if each.get("key") == "gone"] == [""], "a tombstone"
 
     @pytest.mark.parametrize(
         ("arguments", "says"),
