@@ -162,7 +162,7 @@ class KeyNotFound(ProblemError, problem=ProblemCode.KEY_NOT_FOUND):
 
 
 class MessageExpired(ProblemError, problem=ProblemCode.MESSAGE_EXPIRED):
-    """Retention has removed the message."""
+    """Retention, compaction or a purge has removed the message."""
 
 
 class ScheduleOver(ProblemError, problem=ProblemCode.SCHEDULE_OVER):

@@ -64,7 +64,12 @@ def leased_document(message: "Message") -> dict[str, object]:
 
 def stored_document(message: "StoredMessage") -> dict[str, object]:
     """A message as the API has it, to add fields to. The body stays as it is, byte for byte."""
-    document: dict[str, object] = msgspec.json.decode(msgspec.json.encode(message), type=dict[str, msgspec.Raw])
+    return api_document(message)
+
+
+def api_document(shown: msgspec.Struct) -> dict[str, object]:
+    """What the API has answered, to add fields to: what it left out as it is the default is left out."""
+    document: dict[str, object] = msgspec.json.decode(msgspec.json.encode(shown), type=dict[str, msgspec.Raw])
     return document
 
 

@@ -50,7 +50,7 @@ class ProblemCode(Problem, Enum):
     GROUP_NOT_FOUND = Problem(404, False, "There is no such group")
     MESSAGE_NOT_FOUND = Problem(404, False, "There is no such message")
     KEY_NOT_FOUND = Problem(404, False, "The key has no value in the topic")
-    MESSAGE_EXPIRED = Problem(410, False, "Retention has removed the message")
+    MESSAGE_EXPIRED = Problem(410, False, "Retention, compaction or a purge has removed the message")
     SCHEDULE_OVER = Problem(409, False, "The message is not scheduled any more: it was delivered or cancelled")
     SCHEDULE_NOT_FOUND = Problem(404, False, "The topic has no such recurring schedule")
     SCHEDULE_EXISTS = Problem(409, False, "The recurring schedule exists with other settings")

@@ -71,7 +71,9 @@ class RecurringService:
         principal.require(Scope.WRITE)
         check_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, field="topic")
-        changed = await self._recurring.update(topic, name, lambda before, now_ms: _revised(before, wish, topic, now_ms))
+        changed = await self._recurring.update(
+            topic, name, lambda before, now_ms: _revised(before, wish, topic, now_ms)
+        )
         return self._view(changed, topic)
 
     async def describe(self, topic_name: str, name: str, principal: Principal) -> RecurringView:

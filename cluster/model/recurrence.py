@@ -28,10 +28,14 @@ _EXPECTED = {
     "month": "1 to 12 or JAN to DEC",
     "day-of-week": "0 to 7 or SUN to SAT, 1#2 for the second Monday, 5L for the last Friday",
 }
+_NO_PLACES = frozenset({"localtime", "posixrules", "Factory"})
+"""Each machine's own, or nobody's."""
+_OTHER_COUNTS = ("posix/", "right/")
+"""The tables once more, one of them with leap seconds, which no clock here counts."""
 
 
 class CronFaultError(ValueError):
-    """`position` counts the characters before what is wrong; `expected` says what could stand there."""
+    """`position` counts the characters before the field that is wrong; `expected` says what could stand there."""
 
     def __init__(self, position: int, expected: str) -> None:
         super().__init__(f"at position {position}: expected {expected}")
@@ -43,13 +47,16 @@ class ZoneFaultError(ValueError):
     """There is no such time zone; `near` are names that may be meant."""
 
     def __init__(self, name: str) -> None:
-        self.near = near_names(name, sorted(available_timezones()))
+        place = name.removeprefix("posix/").removeprefix("right/")
+        self.near = near_names(place, sorted(available_timezones() - _NO_PLACES))
         hint = f"; similar: {', '.join(self.near)}" if self.near else ""
         super().__init__(f"is not a time zone of the IANA database (Europe/Berlin){hint}")
 
 
 def check_rule(rule: RecurrenceRule, now_ms: int) -> None:
     """Raises CronFaultError, ZoneFaultError."""
+    if rule.time_zone in _NO_PLACES or rule.time_zone.startswith(_OTHER_COUNTS):
+        raise ZoneFaultError(rule.time_zone)
     zone_of(rule.time_zone)
     if rule.cron is not None:
         _check_cron(rule.cron)
@@ -59,7 +66,8 @@ def check_rule(rule: RecurrenceRule, now_ms: int) -> None:
 
 def _check_cron(text: str) -> None:
     if not text.isascii() or len(text) > CRON_BYTES_MAX:
-        raise CronFaultError(0, f"up to {CRON_BYTES_MAX} ASCII characters")
+        taken = next((at for at, each in enumerate(text[:CRON_BYTES_MAX]) if not each.isascii()), CRON_BYTES_MAX)
+        raise CronFaultError(taken, f"up to {CRON_BYTES_MAX} ASCII characters")
     places = _places_of_fields(text)
     if len(places) not in {5, 6}:
         position = places[6] if len(places) > 6 else len(text)

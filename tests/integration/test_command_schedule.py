@@ -25,6 +25,8 @@ def test_messages_are_sent_for_later_listed_moved_and_cancelled(shared_server: S
     assert [each["scheduleId"] for each in listed["scheduled"]] == [first, second]
     assert listed["pending"] == 2
     assert "ann" in acklog("schedule", "show", name, second).stdout
+    shown = acklog("schedule", "show", name, second, "--json").document
+    assert (shown["key"], shown["body"]) == ("ann", 2)
     assert acklog("schedule", "cancel", name, first, "--json").document["state"] == "cancelled"
     assert acklog("schedule", "move", name, second, "--delay", "0").exit_code == 0
     received = acklog("receive", name, "--group", "g", "--wait", "10", "--json")
@@ -54,7 +56,22 @@ def test_recurring_ones_are_made_listed_paused_and_removed(shared_server: Server
     name = f"recurring-{next(_numbers)}"
     acklog("topics", "create", name, "--partitions", "1")
     assert "no recurring schedules" in acklog("schedule", "list", name, "--recurring").stderr
-    made = acklog("schedule", "create", name, "tick", '{"n": 1}', "--every", "1", "--key", "k", "--json")
+    made = acklog(
+        "schedule",
+        "create",
+        name,
+        "tick",
+        '{"n": 1}',
+        "--every",
+        "1",
+        "--key",
+        "k",
+        "--header",
+        "a=b",
+        "--tag",
+        "t",
+        "--json",
+    )
     assert made.document["everySeconds"] == 1
     received = acklog("receive", name, "--group", "g", "--wait", "10", "--json")
     assert received.lines[0]["body"] == {"n": 1}
@@ -63,12 +80,17 @@ def test_recurring_ones_are_made_listed_paused_and_removed(shared_server: Server
     assert "0 8 * * mon-fri (Europe/Berlin)" in changed.stdout
     assert "nextAt" in acklog("schedule", "resume", name, "tick", "--json").document
     assert "'n': 1" in acklog("schedule", "show", name, "tick").stdout
+    shown = acklog("schedule", "show", name, "tick", "--json").document
+    assert shown["message"] == {"key": "k", "body": {"n": 1}, "headers": {"a": "b"}, "tags": ["t"]}
     listed = acklog("schedule", "list", name, "--recurring", "--json").document
     assert [each["schedule"] for each in listed["schedules"]] == ["tick"]
+    skips = acklog("schedule", "update", name, "tick", "--missed", "skip", "--grace", "5", "--json").document
+    assert (skips["missed"], skips["graceSeconds"], skips["paused"]) == ("skip", 5, False)
     assert acklog("schedule", "delete", name, "tick").exit_code == 0
-    assert acklog("schedule", "show", name, "tick").exit_code != 0
+    assert acklog("schedule", "show", name, "tick").exit_code == ExitCode.NOT_FOUND
+    assert acklog("schedule", "update", name, "tick", "--every", "5").exit_code == ExitCode.NOT_FOUND
     wrong = acklog("schedule", "create", name, "bad", "1", "--cron", "0 25 * * *")
-    assert wrong.exit_code != 0
+    assert wrong.exit_code == ExitCode.USAGE
     assert "position 2" in wrong.stderr
     for usage in (
         ["schedule", "create", name, "bad", "1"],

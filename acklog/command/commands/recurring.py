@@ -1,12 +1,13 @@
 """`acklog schedule create`, `update`, `pause`, `resume`, `delete`: messages that are sent again and again."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from acklog.command.arguments import TopicArgument
 from acklog.command.delivery_time import DeliveryTime, TtlOption
 from acklog.command.failures import UsageError
+from acklog.command.message_view import api_document
 from acklog.command.outgoing import MessageForm, parse_headers
 from acklog.command.printable import printable
 from acklog.command.session import Session, session_of
@@ -166,6 +167,8 @@ def show_recurring(session: Session, schedule: "RecurringMessage") -> None:
         ("next", _next_text(schedule, session.now_ms())),
         ("missed", schedule.missed),
     ]
+    if schedule.grace_seconds is not None:
+        rows.append(("not too late", f"{schedule.grace_seconds:g} s"))
     for label, at_ms in (("start", schedule.start_at_ms), ("end", schedule.end_at_ms)):
         if at_ms is not None:
             rows.append((label, clock_text(at_ms)))
@@ -173,6 +176,9 @@ def show_recurring(session: Session, schedule: "RecurringMessage") -> None:
     if template is not None:
         if template.key is not None:
             rows.append(("key", template.key))
+        if template.tags:
+            rows.append(("tags", ", ".join(template.tags)))
+        rows += [(f"header {name}", value) for name, value in template.headers.items()]
         if template.ttl_seconds is not None:
             rows.append(("delivered for", duration_text(round(template.ttl_seconds * 1000))))
         rows.append(("body", printable(str(template.body))))
@@ -196,17 +202,5 @@ def _next_text(schedule: "RecurringMessage", now_ms: int) -> str:
     return "over" if at_ms is None else f"{clock_text(at_ms)} ({ago_text(at_ms, now_ms)})"
 
 
-def _document(schedule: "RecurringMessage") -> dict[str, Any]:
-    said = {
-        "schedule": schedule.name,
-        "partition": schedule.partition,
-        "cron": schedule.cron,
-        "timeZone": schedule.time_zone,
-        "everySeconds": schedule.every_seconds,
-        "missed": schedule.missed,
-        "paused": schedule.is_paused,
-        "startAt": schedule.start_at_ms,
-        "endAt": schedule.end_at_ms,
-        "nextAt": schedule.next_at_ms,
-    }
-    return {name: value for name, value in said.items() if value is not None}
+def _document(schedule: "RecurringMessage") -> dict[str, object]:
+    return {**api_document(schedule), "missed": schedule.missed, "paused": schedule.is_paused}

@@ -7,6 +7,7 @@ import typer
 from acklog.command.arguments import TopicArgument
 from acklog.command.commands.recurring import add_recurring, list_recurring, show_recurring
 from acklog.command.failures import UsageError
+from acklog.command.message_view import api_document
 from acklog.command.printable import printable
 from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text, clock_text, duration_text, future_moment
@@ -53,7 +54,7 @@ def list_all(
         Column("bytes", align="right"),
     ]
     session.output.show(
-        {"topic": topic, "pending": pending, "scheduled": [_document(each) for each in found]},
+        {"topic": topic, "pending": pending, "scheduled": [api_document(each) for each in found]},
         Table(columns, rows, empty=f"Nothing is scheduled in {topic}."),
     )
     if pending > len(found):
@@ -118,22 +119,9 @@ def _show(session: Session, message: "ScheduledMessage") -> None:
         rows.append(("delivered for", duration_text(round(message.ttl_seconds * 1000))))
     if message.body is not None:
         rows.append(("body", printable(str(message.body))))
-    session.output.show(_document(message), Fields(rows))
+    session.output.show(api_document(message), Fields(rows))
 
 
 def _due_text(message: "ScheduledMessage", now_ms: int) -> str:
     at_ms = message.deliver_at_ms or 0
     return f"{clock_text(at_ms)} ({ago_text(at_ms, now_ms)})"
-
-
-def _document(message: "ScheduledMessage") -> dict[str, object]:
-    said = {
-        "scheduleId": message.schedule_id,
-        "state": message.state,
-        "deliverAt": message.deliver_at_ms,
-        "key": message.key,
-        "ttlSeconds": message.ttl_seconds,
-        "size": message.size,
-        "messageId": message.message_id,
-    }
-    return {name: value for name, value in said.items() if value is not None}

@@ -114,8 +114,8 @@ def all_schemas() -> dict[str, Schema]:
     for name in ("delaySeconds", "deliverAt"):
         schemas["ScheduleFields"]["properties"][name] = times[name]
     schemas["RecurringFields"]["properties"]["message"] = _recurring_message()
-    for name in ("startAt", "endAt"):
-        schemas["RecurringFields"]["properties"][name] = or_null(times["deliverAt"])
+    for name, description in (("startAt", "nothing is sent before"), ("endAt", "nothing is sent then or later")):
+        schemas["RecurringFields"]["properties"][name] = {**times["deliverAt"], "description": description}
     for name in ("topic", "to"):
         schemas["RedriveFields"]["properties"][name] = or_null(NAME)
     ids = {"type": "array", "items": {"type": "string", "pattern": MESSAGE_ID_PATTERN}}
@@ -157,8 +157,13 @@ def _object(properties: dict[str, Schema], required: list[str], description: str
 def _recurring_message() -> Schema:
     """A message as it is sent, but for what says where it goes, or when."""
     known = schemas_of(PROPERTIES)
+    size = f"{limits.RECURRING_BODY_BYTES_MAX} bytes at most"
     return _object(
-        {name: known[name] for name in ("body", "bodyBase64", "key", "headers", "tags", "contentType")},
+        {
+            **{name: known[name] for name in ("key", "headers", "tags", "contentType", "ttlSeconds")},
+            "body": {"description": f"any JSON value, {size}; kept byte for byte, numbers of any size included"},
+            "bodyBase64": {**known["bodyBase64"], "description": f"in the place of body: bytes, {size}"},
+        },
         [],
         "what is sent, each time",
     )

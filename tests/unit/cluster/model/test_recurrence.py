@@ -81,8 +81,10 @@ def test_six_fields_begin_with_seconds() -> None:
         ("0 0 30 2 *", 4, "a day-of-month"),
         ("0 0 5-3 * *", 4, "a day-of-month"),
         ("0 0 1,,2 * *", 4, "a day-of-month"),
-        ("0 0 ² * *", 0, "up to 256 ASCII characters"),
-        ("0 " * 200, 0, "up to 256 ASCII characters"),
+        ("0 0 ² * *", 4, "up to 256 ASCII characters"),
+        ("0 8 * * \uff4don", 8, "up to 256 ASCII characters"),
+        ("0 " * 200, 256, "up to 256 ASCII characters"),
+        ("0 0 * * mon,tue,xyz", 8, "a day-of-week"),
         ("@daily", 6, "minute, hour"),
         ("* * */20 * 1L", 0, "a time that comes"),
     ],
@@ -99,6 +101,18 @@ def test_what_is_no_time_zone(zone: str) -> None:
     with pytest.raises(ZoneFaultError) as caught:
         check_rule(RecurrenceRule(cron="* * * * *", time_zone=zone), NOW_MS)
     assert ("Europe/Berlin" in caught.value.near) == (zone == "Europe/Berln")
+
+
+@pytest.mark.parametrize(
+    "zone", ["localtime", "posixrules", "Factory", "posix/Europe/Berlin", "right/Europe/Berlin", "right/UTC"]
+)
+def test_what_is_a_table_and_no_place(zone: str) -> None:
+    """They are the machine's own, or count otherwise than everybody's clocks, and so differ between nodes."""
+    with pytest.raises(ZoneFaultError) as caught:
+        check_rule(RecurrenceRule(cron="* * * * *", time_zone=zone), NOW_MS)
+    assert ("Europe/Berlin" in caught.value.near) == zone.endswith("Berlin")
+    assert not {"localtime", "Factory"} & set(caught.value.near)
+    assert Recurrence(RecurrenceRule(cron="* * * * *", time_zone=zone)).next_after(NOW_MS) is not None, "one of before"
 
 
 def test_the_longest_expression_is_taken() -> None:
