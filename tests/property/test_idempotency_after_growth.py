@@ -67,8 +67,8 @@ class Story:
         async with client_of(create_app(self.world.gateway)) as client:
             for what, number, failures in steps:
                 if what == "grow":
-                    partitions = self._topic().partitions + number
-                    await self.world.topics.update("orders", partitions=min(partitions, 12))
+                    present = self._topic().partitions
+                    await self.world.topics.update("orders", partitions=max(present, min(present + number, 12)))
                 elif what == "send into a growth":
                     self.world.node.before_produce = self._leader(grow_at=failures)
                     await self._send(client, number)

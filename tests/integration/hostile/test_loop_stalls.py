@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.machine_speed import slowness
 from tests.support.server_process import Answer, ServerProcess
 from tests.support.watched_server import STALLS_VARIABLE, stalls_since
 
@@ -28,13 +29,15 @@ class Watched:
     stalls_file: Path
 
     def longest_stall(self, act: Callable[[], object], *, tries: int = TRIES) -> float:
-        """The least of a few tries: what else the machine does only ever adds. `act` does the same work each time."""
+        """The least of a few tries: what else the machine does only ever adds. `act` does the same work each time.
+
+        In seconds of the machine on which the limit was set."""
         least = float("inf")
         for _ in range(tries):
             begin = time.monotonic()
             act()
             self.server.request("GET", "/healthz")  # the loop has turned once more: the last stall is written down
-            least = min(least, max(stalls_since(self.stalls_file, begin), default=0.0))
+            least = min(least, max(stalls_since(self.stalls_file, begin), default=0.0) / slowness())
             if least < STALL_SECONDS_MAX:
                 break
         return least

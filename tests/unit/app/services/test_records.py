@@ -83,6 +83,7 @@ async def test_arrow(filled: httpx2.AsyncClient) -> None:
         "timestamp",
         "appendTime",
         "contentType",
+        "expiresAt",
     ]
     assert table.column("offset").to_pylist() == [2, 3]
     assert table.column("value").to_pylist() == [b"2", b"\x00"]
