@@ -319,7 +319,7 @@ def merged(runs: list[Run]) -> list[Run]:
 
 TestFilteredGroups = FilteredGroupMachine.TestCase
 TestFilteredGroups.settings = settings(
-    max_examples=1500,
+    max_examples=200,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
