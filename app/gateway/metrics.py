@@ -1,6 +1,6 @@
 """What the gateway counts, for Prometheus. Every label has a bounded number of values."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from app.gateway.tallies import CounterTally, HistogramTally
 
@@ -39,22 +39,18 @@ class Metrics:
             _LATENCY_BUCKETS,
         )
         self._sent = CounterTally("acklog_messages_sent", "Messages stored", ["topic"])
-        self._failed = Counter(
-            "acklog_messages_refused",
-            "Messages not stored, by the code of the problem",
-            ["code"],
-            registry=self.registry,
+        self._failed = CounterTally(
+            "acklog_messages_refused", "Messages not stored, by the code of the problem", ["code"]
         )
         self._received = CounterTally("acklog_messages_delivered", "Messages leased", ["topic", "group"])
+        self._redelivered = CounterTally(
+            "acklog_messages_redelivered", "Those of the leased that had been leased before", ["topic", "group"]
+        )
         self._quotas = BoundedNames(names_max)
         self._quota_use = CounterTally("acklog_quota_used", "Units of a quota that were used here", ["quota"])
         self._quota_refusals = CounterTally("acklog_quota_refused", "Requests refused for a quota", ["quota"])
-        self._released = Counter(
-            "acklog_messages_released", "Leases returned because the client was gone", registry=self.registry
-        )
-        self._settled = Counter(
-            "acklog_messages_settled", "Deliveries settled", ["action", "result"], registry=self.registry
-        )
+        self._released = CounterTally("acklog_messages_released", "Leases returned because the client was gone", [])
+        self._settled = CounterTally("acklog_messages_settled", "Deliveries settled", ["action", "result"])
         self.waiting = Gauge("acklog_waiting_requests", "Requests that wait for messages", registry=self.registry)
         self.body_bytes = Gauge(
             "acklog_request_body_bytes", "Bytes of request bodies being handled", registry=self.registry
@@ -63,7 +59,11 @@ class Metrics:
             self._requests,
             self._latency,
             self._sent,
+            self._failed,
             self._received,
+            self._redelivered,
+            self._released,
+            self._settled,
             self._quota_use,
             self._quota_refusals,
         ):
@@ -78,10 +78,14 @@ class Metrics:
         self._sent.add((self._topics.label(topic),), count)
 
     def count_refused(self, code: str, count: int = 1) -> None:
-        self._failed.labels(code).inc(count)
+        self._failed.add((code,), count)
 
-    def count_received(self, topic: str, group: str, count: int) -> None:
-        self._received.add((self._topics.label(topic), self._groups.label(group)), count)
+    def count_received(self, topic: str, group: str, count: int, *, again: int) -> None:
+        """`again` of the `count` were leased before."""
+        labels = self._topics.label(topic), self._groups.label(group)
+        self._received.add(labels, count)
+        if again:
+            self._redelivered.add(labels, again)
 
     def count_quota_use(self, quota: str, units: int) -> None:
         self._quota_use.add((self._quotas.label(quota),), units)
@@ -90,11 +94,11 @@ class Metrics:
         self._quota_refusals.add((self._quotas.label(quota),))
 
     def count_released(self, count: int) -> None:
-        self._released.inc(count)
+        self._released.add((), count)
 
     def count_settled(self, action: str, result: str, count: int) -> None:
         """`result` is "done" or a problem's code."""
-        self._settled.labels(action, result).inc(count)
+        self._settled.add((action, result), count)
 
     def exposition(self) -> bytes:
         """The text format."""

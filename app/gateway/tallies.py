@@ -16,11 +16,11 @@ Labels = tuple[str, ...]
 
 
 class CounterTally(Collector):
-    """A counter with labels."""
+    """A counter with labels, or without any: then it is shown from the beginning."""
 
     def __init__(self, name: str, documentation: str, labels: Sequence[str]) -> None:
         self._description = name, documentation, labels
-        self._counts: dict[Labels, int] = {}
+        self._counts: dict[Labels, int] = {} if labels else {(): 0}
 
     def add(self, labels: Labels, count: int = 1) -> None:
         self._counts[labels] = self._counts.get(labels, 0) + count

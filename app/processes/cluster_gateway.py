@@ -6,6 +6,8 @@ Composition over ports and nothing else, so that a simulation runs the very same
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from prometheus_client.registry import Collector
+
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
@@ -56,6 +58,7 @@ async def start_cluster_gateway(
     rpc_client: RpcClientSettings | None = None,
     tokens: TokenTable | None = None,
     in_thread: InThread | None = None,
+    collectors: tuple[Collector, ...] = (),
 ) -> ClusterGateway:
     """Know the cluster and be ready to serve. `store` is the gateway's from here on: it is closed with it, also when
     the start fails. Waits for a coordination store that cannot be reached; raises CoordinationError."""
@@ -82,6 +85,7 @@ async def start_cluster_gateway(
             settings=settings,
             tokens=tokens,
             in_thread=in_thread,
+            collectors=collectors,
             batch_numbers=BatchNumbers(entropy),
         )
         return ClusterGateway(gateway, metadata, nodes, store, parts.pop_all())

@@ -42,6 +42,13 @@ class ClusterNodeCollector(Collector):
         yield _counter("acklog_controller_fenced", "Terms that another controller's ended", figures.fenced)
         yield from self._partitions()
         yield from self._replicas()
+        isr = self._node.node.isr_figures
+        family = CounterMetricFamily(
+            "acklog_isr_changes", "Changes that this node, as leader, made to who is in sync", labels=["kind"]
+        )
+        for kind, count in (("expanded", isr.expanded), ("shrunk", isr.shrunk), ("notDone", isr.not_done)):
+            family.add_metric([kind], count)
+        yield family
 
     def _partitions(self) -> Iterable[Metric]:
         metadata = self._node.metadata

@@ -5,6 +5,8 @@ Same code, same API, same durability as a cluster; only the composition differs,
 
 from dataclasses import dataclass, replace
 
+from prometheus_client.registry import Collector
+
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
@@ -96,6 +98,7 @@ async def start_embedded(
     schedule_indexes: ScheduleIndexes = IN_MEMORY,
     table_indexes: TableIndexes = memory_table_index.IN_MEMORY,
     tokens: TokenTable | None = None,
+    collectors: tuple[Collector, ...] = (),
 ) -> EmbeddedServer:
     """Recover everything and be ready to serve. Raises ServerError when the data directory cannot be served."""
     metadata = MetadataView(store, clock)
@@ -126,14 +129,10 @@ async def start_embedded(
         settings=replace(node_settings, producers_read_bytes_max=0),
     )
     nodes.attach(InProcessNode(node))
-    registrar = NodeRegistrar(
-        store,
-        NodeRegistration(
-            NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
-        ),
-        clock=clock,
-        on_change=lambda is_registered: None,
+    registration = NodeRegistration(
+        NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
     )
+    registrar = NodeRegistrar(store, registration, clock=clock, on_change=lambda is_registered: None)
     await registrar.start()
     gateway = Gateway(
         metadata=metadata,
@@ -150,7 +149,7 @@ async def start_embedded(
         tokens=tokens,
         in_thread=io.run,
         is_embedded=True,
-        collectors=(NodeCollector(node, metadata, names_max=settings.metric_names_max),),
+        collectors=(NodeCollector(node, metadata, names_max=settings.metric_names_max), *collectors),
         why_not_ready=lambda: node.failure,
     )
     return EmbeddedServer(gateway, node, metadata, controller, registrar, store)

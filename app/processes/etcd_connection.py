@@ -1,5 +1,6 @@
 """A process's connection to etcd, proven before anything else begins."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -21,10 +22,13 @@ class EtcdStartError(Exception):
     """etcd cannot be used; the text says why, and what to do."""
 
 
-async def connect_to_etcd(options: EtcdOptions, *, clock: Clock, entropy: Entropy) -> EtcdStore:
-    """Return once etcd has answered. Raises SettingsError, and EtcdStartError after `etcd_wait_ms` in vain, at once
-    when etcd does not let us in."""
-    store = EtcdStore(options.settings(lambda path: Path(path).read_bytes()), clock=clock, entropy=entropy)
+async def connect_to_etcd(
+    options: EtcdOptions, *, clock: Clock, entropy: Entropy, on_call: Callable[[str, float], None]
+) -> EtcdStore:
+    """Return once etcd has answered. `on_call` is told each call's method and seconds. Raises SettingsError, and
+    EtcdStartError after `etcd_wait_ms` in vain, at once when etcd does not let us in."""
+    settings = options.settings(lambda path: Path(path).read_bytes())
+    store = EtcdStore(settings, clock=clock, entropy=entropy, on_call=on_call)
     give_up_at_ms = clock.monotonic_ms() + options.etcd_wait_ms
     while True:
         try:

@@ -15,6 +15,7 @@ from app.processes.cluster_gateway import start_cluster_gateway
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
+from app.processes.process_figures import ProcessFigures
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
 from storage.rpc.tcp_transport import TcpTransport
@@ -28,7 +29,8 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     clock, entropy = SteadyClock(), SystemEntropy()
-    store = await connect_to_etcd(etcd, clock=clock, entropy=entropy)
+    figures = ProcessFigures(clock)
+    store = await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
     cluster_gateway = await start_cluster_gateway(
         store=store,
         transport=TcpTransport(),
@@ -37,19 +39,25 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
         settings=settings,
         tokens=tokens,
         in_thread=ThreadExecutor(threads=1, name="acklog-load").run,
+        collectors=figures.of_gateway(),
     )
 
     async def begin_shutdown() -> None:
         cluster_gateway.begin_shutdown()
 
+    async def close() -> None:
+        figures.close()
+        await cluster_gateway.close()
+
     server = HttpServer(
         gateway_config(cluster_gateway.gateway, backlog=plan.backlog),
         on_listening=partial(_print_welcome, settings, etcd),
         before_stop=begin_shutdown,
-        after_stop=cluster_gateway.close,
+        after_stop=close,
     )
     report(plan)
     calm_garbage_collection()
+    figures.start()
     await server.serve(sockets=[listener])
 
 

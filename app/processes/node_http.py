@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,11 +20,14 @@ from cluster.errors import ServerError
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def create_node_app(node: ClusterNode, *, metric_names_max: int) -> Starlette:
-    """/healthz (the process answers), /readyz (it serves), /metrics. Without tokens: keep the address to yourself."""
+def create_node_app(node: ClusterNode, *, metric_names_max: int, collectors: tuple[Collector, ...] = ()) -> Starlette:
+    """/healthz (the process answers), /readyz (it serves), /metrics, with what `collectors` tell beside the node's own.
+    Without tokens: keep the address to yourself."""
     registry = CollectorRegistry(auto_describe=True)
     registry.register(NodeCollector(node.node, node.metadata, names_max=metric_names_max))
     registry.register(ClusterNodeCollector(node))
+    for collector in collectors:
+        registry.register(collector)
 
     async def is_alive(_request: Request) -> Response:
         return json_response({"status": "alive"})

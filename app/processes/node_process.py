@@ -19,6 +19,7 @@ from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
+from app.processes.process_figures import ProcessFigures
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
@@ -53,14 +54,15 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
     node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
     host, port = options.http_address
     listener = bind(host, port, what_to_do=OTHER_ADDRESS)
-    disk = RealDisk(options.data_dir)
+    clock, entropy = SteadyClock(), SystemEntropy()
+    figures = ProcessFigures(clock)
+    disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
     await io.run(partial(claim_for_node, disk, options.id, embedded_path=COORDINATION_FILE))
-    clock, entropy = SteadyClock(), SystemEntropy()
     node = await start_cluster_node(
-        store=await connect_to_etcd(etcd, clock=clock, entropy=entropy),
+        store=await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call),
         transport=TcpTransport(),
         disk=disk,
         io=io,
@@ -75,14 +77,20 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
             f"{options.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
         ),
     )
+
+    async def close() -> None:
+        figures.close()
+        await node.close()
+
     server = HttpServer(
-        _config(node, options),
+        _config(node, options, figures),
         on_listening=partial(_print_welcome, node, options),
         before_stop=partial(_hand_over, node),
-        after_stop=node.close,
+        after_stop=close,
     )
     report(plan)
     calm_garbage_collection()
+    figures.start()
     ending = asyncio.create_task(_stop_at_the_end(node, server), name="end of the node")
     await server.serve(sockets=[listener])
     ending.cancel()
@@ -102,11 +110,11 @@ async def _hand_over(node: ClusterNode) -> None:
     node.begin_shutdown()
 
 
-def _config(node: ClusterNode, options: NodeOptions) -> uvicorn.Config:
+def _config(node: ClusterNode, options: NodeOptions, figures: ProcessFigures) -> uvicorn.Config:
     host, _ = options.http_address
     guard = guard_of(listens_on=host, allowed_hosts=options.allowed_hosts, has_tokens=False)
     return uvicorn.Config(
-        create_node_app(node, metric_names_max=options.metric_names_max),
+        create_node_app(node, metric_names_max=options.metric_names_max, collectors=figures.of_node()),
         http=make_http_protocol(Settings(connections_max=HTTP_CONNECTIONS_MAX), guard),
         loop="uvloop",
         ws="none",

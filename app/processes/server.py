@@ -16,6 +16,7 @@ from app.processes.embedded_store import open_store
 from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
+from app.processes.process_figures import ProcessFigures
 from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
@@ -42,10 +43,11 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
-    disk = RealDisk(settings.data_dir)
+    clock = SteadyClock()
+    figures = ProcessFigures(clock)
+    disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
-    clock = SteadyClock()
     store = await open_store(
         settings.data_dir,
         disk,
@@ -69,12 +71,14 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
             f"{settings.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
         ),
         tokens=tokens,
+        collectors=figures.of_embedded(),
     )
 
     async def begin_shutdown() -> None:
         embedded.begin_shutdown()
 
     async def close() -> None:
+        figures.close()
         watching.cancel()  # a store that is closed is not one that failed
         await embedded.close()
 
@@ -86,6 +90,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     )
     report(plan)
     calm_garbage_collection()
+    figures.start()
     end = NodeEnd()
     watching = asyncio.create_task(_watch_storage(embedded, server, end, clock), name="storage watch")
     await server.serve(sockets=[listener])

@@ -85,8 +85,9 @@ class ReceiveService:
         if patience.is_gone:
             await self.release(received)
             received.messages = []
+        again = Counter(message.topic_id for message in received.messages if message.attempt > 1)
         for topic_id, count in Counter(message.topic_id for message in received.messages).items():
-            self._metrics.count_received(received.topics[topic_id].name, group.name, count)
+            self._metrics.count_received(received.topics[topic_id].name, group.name, count, again=again[topic_id])
         return received
 
     async def _owned(

@@ -1,6 +1,7 @@
 """Calls to etcd: choose an endpoint, be logged in, send, and do what `CallTries` says about a failure."""
 
 import asyncio
+from collections.abc import Callable
 from typing import cast
 
 import grpc
@@ -38,9 +39,13 @@ class TryFailedError(Exception):
 
 
 class EtcdClient:
-    """Knows no keys and no leases: only how to get a request to etcd, and its answer back."""
+    """Knows no keys and no leases: only how to get a request to etcd, and its answer back. `on_call` is told the method
+    of each call, by its name, and how many seconds it took, whatever became of it."""
 
-    def __init__(self, settings: EtcdSettings, *, clock: Clock, entropy: Entropy) -> None:
+    def __init__(
+        self, settings: EtcdSettings, *, clock: Clock, entropy: Entropy, on_call: Callable[[str, float], None]
+    ) -> None:
+        self._on_call = on_call
         self._settings = settings
         self._clock = clock
         self._entropy = entropy
@@ -83,6 +88,7 @@ class EtcdClient:
         if self._calls >= self._settings.calls_max:
             raise CoordinationUnavailableError(f"{self._calls} calls to etcd are under way already")
         self._calls += 1
+        began_ms = self._clock.monotonic_ms()
         try:
             return await self._tried(method, request, kind, timeout_ms=timeout_ms)
         except asyncio.CancelledError:
@@ -94,6 +100,7 @@ class EtcdClient:
             raise OutcomeUnknownError("the store was closed before etcd answered") from None
         finally:
             self._calls -= 1
+            self._on_call(method.name, (self._clock.monotonic_ms() - began_ms) / 1000)
 
     async def _tried(
         self,

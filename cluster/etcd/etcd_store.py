@@ -5,7 +5,7 @@ twice is the same as once; a transaction that got no answer is reported as unkno
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import CallKind, RefusedError
@@ -37,13 +37,20 @@ _LEASE_ID_MASK = (1 << 63) - 1  # etcd's lease ids are positive
 
 class EtcdStore:
     """`cluster.ports.coordination.CoordinationStore`. Connects when it is first used. For one event loop; close it
-    there."""
+    there. `on_call`: as with EtcdClient."""
 
-    def __init__(self, settings: EtcdSettings, *, clock: Clock, entropy: Entropy) -> None:
+    def __init__(
+        self,
+        settings: EtcdSettings,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        on_call: Callable[[str, float], None] = lambda _method, _seconds: None,
+    ) -> None:
         self._settings = settings
         self._clock = clock
         self._entropy = entropy
-        self._client = EtcdClient(settings, clock=clock, entropy=entropy)
+        self._client = EtcdClient(settings, clock=clock, entropy=entropy, on_call=on_call)
         self._leases = LeaseLedger(margin_ms=settings.lease_margin_ms, leases_max=settings.leases_max)
         self._watches: dict[EtcdWatch, None] = {}
 

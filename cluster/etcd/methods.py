@@ -20,6 +20,10 @@ class EtcdMethod(Generic[RequestType, AnswerType]):
     answer: type[AnswerType]
     streams: bool = False
 
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
 
 RANGE = EtcdMethod("/etcdserverpb.KV/Range", messages.RangeRequest, messages.RangeResponse)
 TXN = EtcdMethod("/etcdserverpb.KV/Txn", messages.TxnRequest, messages.TxnResponse)

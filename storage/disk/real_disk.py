@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -16,6 +17,10 @@ _FAILED = frozenset({errno.EIO, errno.EROFS})
 _SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
 _NOT_CACHED = frozenset({errno.EAGAIN, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 _ZEROS = bytes(ZEROS_PER_WRITE_BYTES)
+
+
+def _untold(_seconds: float) -> None:
+    """Nobody wants to know how long a sync took."""
 
 
 class _Descriptor:
@@ -37,8 +42,9 @@ class _Descriptor:
 class RealFile:
     """`storage.disk.port.File`. May be used from several threads as long as writes do not overlap."""
 
-    def __init__(self, path: str, number: int) -> None:
+    def __init__(self, path: str, number: int, on_sync: Callable[[float], None] = _untold) -> None:
         self._path = path
+        self._on_sync = on_sync
         self._open_descriptor: _Descriptor | None = _Descriptor(number)
 
     def _descriptor(self) -> _Descriptor:
@@ -118,16 +124,20 @@ class RealFile:
 
     def sync(self) -> None:
         descriptor = self._descriptor()
+        begin = time.perf_counter()
         _sync(os.fdatasync, descriptor.number, self._path)
+        self._on_sync(time.perf_counter() - begin)
 
     def close(self) -> None:
         self._open_descriptor = None
 
 
 class RealDisk:
-    """`storage.disk.port.Disk` below the directory `root`, which is made if need be."""
+    """`storage.disk.port.Disk` below the directory `root`, which is made if need be. `on_sync` is told how many seconds
+    each sync of a file took, in the thread that has done it."""
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], *, on_sync: Callable[[float], None] = _untold) -> None:
+        self._on_sync = on_sync
         self._root = os.path.abspath(os.fspath(root))
         self._locks: dict[str, _Descriptor] = {}
         _make_durable_directory(self._root)
@@ -142,12 +152,13 @@ class RealDisk:
     def open(self, path: str) -> RealFile:
         full_path = self._full_path(path)
         with _name_errors():
-            return RealFile(full_path, os.open(full_path, os.O_RDWR | os.O_CLOEXEC))
+            return RealFile(full_path, os.open(full_path, os.O_RDWR | os.O_CLOEXEC), self._on_sync)
 
     def create(self, path: str) -> RealFile:
         full_path = self._full_path(path)
         with _name_errors():
-            return RealFile(full_path, os.open(full_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640))
+            number = os.open(full_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
+        return RealFile(full_path, number, self._on_sync)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(self._full_path(path))

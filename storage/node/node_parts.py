@@ -20,6 +20,7 @@ from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.held_replicas import HeldReplicas
+from storage.node.replicas.isr_figures import IsrFigures
 from storage.node.replicas.isr_writer import IsrWriter
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.opening import PartitionOpener
@@ -101,6 +102,7 @@ def replica_context(
     service: FetchService,
     cache: BatchCache,
     filter_figures: FilterFigures,
+    isr_figures: IsrFigures,
     settings: NodeSettings,
     replication: ReplicationSettings,
     readers: Callable[[str], TopicReaders],
@@ -139,7 +141,7 @@ def replica_context(
         sessions=sessions,
         service=service,
         peers=ports.peers,
-        isr_writer=IsrWriter(ports.store, ports.metadata, changes_at_once=settings.isr_changes_at_once),
+        isr_writer=IsrWriter(ports.store, ports.metadata, isr_figures, changes_at_once=settings.isr_changes_at_once),
         opener=opener,
         snapshots=snapshots,
         schedules=ScheduleKeepers(ports.schedule_indexes, ports.clock, settings.schedule, on_crashed),

@@ -31,6 +31,7 @@ from storage.node.redrive_host import RedriveHost
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.held_replicas import HeldReplicas
+from storage.node.replicas.isr_figures import IsrFigures
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replica_host import ReplicaHost
@@ -98,7 +99,7 @@ class StorageNode:
         self._me, self._metadata, self._clock = me, ports.metadata, ports.clock
         self._settings, self._replication = settings, replication
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
-        self.filter_figures = FilterFigures()
+        self.filter_figures, self.isr_figures = FilterFigures(), IsrFigures()
         self._log_calls = LogCalls(self.filter_figures, waiting_records_max=settings.waiting_records_max)
         self._projection = OffsetProjection(ports.store, clock=ports.clock, interval_ms=settings.projection_interval_ms)
         held = self._held = HeldReplicas()
@@ -163,6 +164,7 @@ class StorageNode:
             service=self._service,
             cache=self._cache,
             filter_figures=self.filter_figures,
+            isr_figures=self.isr_figures,
             settings=self._settings,
             replication=self._replication,
             readers=lambda topic_id: self._receiver.readers(topic_id),

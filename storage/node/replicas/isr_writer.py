@@ -24,6 +24,7 @@ from cluster.ports.coordination import (
     OutcomeUnknownError,
     Put,
 )
+from storage.node.replicas.isr_figures import IsrFigures
 from storage.node.replicas.joint_transactions import JointTransactions
 from storage.replication.assignment import IsrMember, ReplicaIdentity, assignment_of
 from storage.replication.isr import ChangeOutcome, IsrChange
@@ -35,7 +36,10 @@ class IsrWriter:
     """Of one node. `changes_at_once` bounds the reads that are under way. Changes go together, one transaction at a
     time; a partition has at most one on its way."""
 
-    def __init__(self, store: CoordinationStore, metadata: MetadataView, *, changes_at_once: int) -> None:
+    def __init__(
+        self, store: CoordinationStore, metadata: MetadataView, figures: IsrFigures, *, changes_at_once: int
+    ) -> None:
+        self._figures = figures
         self._store = store
         self._metadata = metadata
         self._permits = asyncio.Semaphore(changes_at_once)
@@ -49,6 +53,7 @@ class IsrWriter:
             outcome, revision = ChangeOutcome.UNKNOWN, -1
         except CoordinationError:
             outcome, revision = ChangeOutcome.NOT_DONE, -1
+        self._figures.not_done += outcome is not ChangeOutcome.DONE
         return IsrChangeEnded(change.serial, outcome, revision)
 
     async def read(self, partition: PartitionId) -> AssignmentSeen | AssignmentUnreadable:
@@ -155,7 +160,10 @@ class IsrWriter:
         compares = [Compare(key, CompareTarget.MOD_REVISION, change.expected_revision)]
         compares += [guard for guard in guards if guard is not None]
         result = await self._transactions.transact(compares, Put(key, encode(_with_isr(state, change.isr))))
-        return (ChangeOutcome.DONE, result.revision) if result.succeeded else (ChangeOutcome.REFUSED, -1)
+        if not result.succeeded:
+            return ChangeOutcome.REFUSED, -1
+        self._figures.changed(members_before=len(state.isr), members=len(change.isr))
+        return ChangeOutcome.DONE, result.revision
 
     async def _state(self, partition: PartitionId, key: str, revision: int) -> PartitionState | None:
         """The partition as of exactly this revision; None when it is at another one. Raises CoordinationError."""

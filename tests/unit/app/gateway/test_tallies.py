@@ -36,6 +36,13 @@ def test_a_counter_reads_as_that_of_prometheus_client() -> None:
     assert exposed(tally) == without_created(registry)
 
 
+def test_a_counter_without_labels_is_there_from_the_beginning() -> None:
+    tally = CounterTally("sent", "Messages stored", [])
+    assert exposed(tally)[-1] == "sent_total 0.0"
+    tally.add((), 2)
+    assert exposed(tally)[-1] == "sent_total 2.0"
+
+
 def test_two_of_one_name_are_refused() -> None:
     registry = CollectorRegistry(auto_describe=True)
     registry.register(CounterTally("sent", "Messages stored", ["topic"]))

@@ -23,6 +23,17 @@ def fail_with(number: int) -> object:
     return failing
 
 
+def test_each_sync_of_a_file_is_told(tmp_path: Path) -> None:
+    told: list[float] = []
+    disk = RealDisk(tmp_path, on_sync=told.append)
+    created = disk.create("a")
+    created.write(0, [b"x"])
+    created.sync()
+    disk.open("a").sync()
+    assert len(told) == 2
+    assert min(told) > 0
+
+
 @pytest.mark.parametrize(
     ("number", "kind"),
     [(errno.ENOSPC, DiskFullError), (errno.EDQUOT, DiskFullError), (errno.EIO, DiskFailedError), (99, DiskFailedError)],
