@@ -34,8 +34,8 @@ class Metrics:
         self._requests = CounterTally("acklog_http_requests", "Requests answered", ["route", "method", "status"])
         self._latency = HistogramTally(
             "acklog_http_request_seconds",
-            "Time from a request's headers to its answer",
-            ["route"],
+            "Time from a request's headers to its answer, also of who waits for messages",
+            ["route", "method"],
             _LATENCY_BUCKETS,
         )
         self._sent = CounterTally("acklog_messages_sent", "Messages stored", ["topic"])
@@ -72,7 +72,7 @@ class Metrics:
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """`route` is a path template and `method` one that the route takes, or OTHER."""
         self._requests.add((route, method, str(status)))
-        self._latency.observe((route,), seconds)
+        self._latency.observe((route, method), seconds)
 
     def count_sent(self, topic: str, count: int) -> None:
         self._sent.add((self._topics.label(topic),), count)

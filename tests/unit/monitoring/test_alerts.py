@@ -1,0 +1,151 @@
+"""The rules for Prometheus: each has a page, looks at metrics that there are, fires for its trouble and for no less."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import yaml
+
+from docs.alerts_table import RULES, alert_rules
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+RUNBOOKS = REPOSITORY / "docs" / "runbooks"
+PROMTOOL = shutil.which("promtool")
+NODE = 'instance="n1"'
+GROUP = 'topic="orders",group="mail"'
+_DURATIONS = {
+    "AcklogSyncsSlow": ("acklog_disk_sync_seconds", NODE, 0.1),
+    "AcklogSendsSlow": ("acklog_http_request_seconds", 'route="/messages",method="POST"', 0.25),
+    "AcklogEventLoopLate": ("acklog_event_loop_delay_seconds", NODE, 0.1),
+    "AcklogEtcdSlow": ("acklog_etcd_call_seconds", 'method="Txn"', 0.5),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Series by which the rule fires within `at`, and by which it does not. Values are promtool's, a step a minute."""
+
+    fires: dict[str, str]
+    is_quiet: dict[str, str]
+    at: str = "40m"
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+def gauge(name: str, labels: str = NODE, *, trouble: str = "1x40", calm: str = "0x40") -> Case:
+    return Case({f"{name}{{{labels}}}": trouble}, {f"{name}{{{labels}}}": calm})
+
+
+def histogram(name: str, labels: str, limit_s: float) -> Case:
+    """Five in a hundred are slower than the limit, or none."""
+    series = f"{name}_bucket{{{labels},le="
+    slow = {
+        f'{series}"{limit_s}"}}': "0+95x40",
+        f'{series}"{limit_s * 10}"}}': "0+100x40",
+        f'{series}"+Inf"}}': "0+100x40",
+    }
+    return Case(slow, dict.fromkeys(slow, "0+100x40"))
+
+
+CASES = {
+    "AcklogStorageFailed": gauge("acklog_storage_failed"),
+    "AcklogPartitionsRefused": gauge("acklog_partitions_refused"),
+    "AcklogPartitionsWithoutLeader": gauge("acklog_cluster_partitions_without_leader"),
+    "AcklogPartitionsBelowMinimum": gauge("acklog_cluster_partitions_below_minimum"),
+    "AcklogPartitionsUnderReplicated": gauge("acklog_cluster_partitions_under_replicated"),
+    "AcklogNoController": gauge("acklog_controller", trouble="0x40", calm="1x40"),
+    "AcklogNodeMissing": Case(
+        {
+            'acklog_node_info{node="1"}': "1x40",
+            'acklog_node_info{node="2"}': "1x10 _x30",
+            "acklog_cluster_nodes": "2x10 1x30",
+        },
+        {'acklog_node_info{node="1"}': "1x40", 'acklog_node_info{node="2"}': "1x40", "acklog_cluster_nodes": "2x40"},
+    ),
+    "AcklogUncleanElection": gauge("acklog_cluster_unclean_elections", trouble="3x34 4x10", calm="4x45"),
+    "AcklogServerErrors": gauge("acklog_http_requests_total", 'status="503"', trouble="0+60x40", calm="7x40"),
+    "AcklogDiskAlmostFull": Case(
+        {f"acklog_disk_free_bytes{{{NODE}}}": "1000-10x40", f"acklog_disk_reserve_bytes{{{NODE}}}": "100x40"},
+        {f"acklog_disk_free_bytes{{{NODE}}}": "1000x40", f"acklog_disk_reserve_bytes{{{NODE}}}": "100x40"},
+    ),
+    "AcklogDiskImpaired": gauge("acklog_node_disk_impaired"),
+    "AcklogDamageFound": gauge("acklog_scrub_damaged_places"),
+    "AcklogReplicaStandsStill": gauge("acklog_node_replicas_standing_still"),
+    "AcklogCompactionFails": gauge("acklog_compaction_failures_total", trouble="0+1x40", calm="3x40"),
+    "AcklogSendsRefused": gauge("acklog_messages_refused_total", 'code="OVERLOADED"', trouble="0+5x40", calm="5x40"),
+    "AcklogQuotaExceeded": gauge("acklog_quota_refused_total", 'quota="topic"', trouble="0+5x40", calm="5x40"),
+    "AcklogDescriptorsAlmostUsed": Case(
+        {'process_open_fds{job="acklog"}': "90x40", 'process_max_fds{job="acklog"}': "100x40"},
+        {'process_open_fds{job="acklog"}': "70x40", 'process_max_fds{job="acklog"}': "100x40"},
+    ),
+    "AcklogLimitAlmostReached": gauge("acklog_limit_used_ratio", 'limit="a"', trouble="0.9x40", calm="0.7x40"),
+    "AcklogGroupBehind": gauge("acklog_group_oldest_age_seconds", GROUP, trouble="901x40", calm="60x40"),
+    "AcklogNobodyReceives": Case(
+        {f"acklog_group_lag{{{GROUP}}}": "5x40", f"acklog_group_in_flight{{{GROUP}}}": "0x40"},
+        {
+            f"acklog_group_lag{{{GROUP}}}": "5x40",
+            f"acklog_group_in_flight{{{GROUP}}}": "0x40",
+            f"acklog_messages_delivered_total{{{GROUP}}}": "0+1x40",
+        },
+    ),
+    "AcklogGroupBlocked": gauge("acklog_group_blocked", GROUP),
+    "AcklogDeadLetters": gauge("acklog_group_dead_lettered", GROUP, trouble="5x30 7x10", calm="5x40"),
+    "AcklogLostToRetention": gauge("acklog_group_lost_to_retention", GROUP, trouble="5x30 7x10", calm="5x40"),
+    "AcklogScheduledLate": Case(
+        {"acklog_scheduled_late_seconds": "0+60x40", "acklog_scheduled_delivered": "0+6x40"},
+        {"acklog_scheduled_late_seconds": "0+1x40", "acklog_scheduled_delivered": "0+6x40"},
+    ),
+    "AcklogRedriveFails": gauge("acklog_redrive_failed_total", trouble="0x20 2x20", calm="2x40"),
+    **{name: histogram(*case) for name, case in _DURATIONS.items()},
+}
+
+
+def test_each_alert_has_a_page_and_each_page_an_alert() -> None:
+    alerts = {str(rule["alert"]): rule for rule in alert_rules()}
+    pages = {page.stem for page in RUNBOOKS.glob("Acklog*.md")}
+    assert set(alerts) == pages == set(CASES)
+    for name, rule in alerts.items():
+        assert rule["annotations"]["runbook"] == f"docs/runbooks/{name}.md"  # type: ignore[index]
+        assert rule["labels"]["severity"] in {"page", "ticket"}  # type: ignore[index]
+        text = (RUNBOOKS / f"{name}.md").read_text()
+        assert text.startswith(f"# {name}\n")
+        assert all(f"**{part}" in text for part in ("What it means", "How to see it", "What to do"))
+
+
+def test_rules_and_pages_name_metrics_that_there_are() -> None:
+    told = re.findall(
+        r"^\| `((?:acklog|process)_\w+)` \| (\w+)", (REPOSITORY / "docs" / "metrics.md").read_text(), re.M
+    )
+    known = {name for name, _ in told}
+    known |= {name + suffix for name, kind in told if kind == "histogram" for suffix in ("_bucket", "_count", "_sum")}
+    texts = {"alerts.yaml": RULES.read_text(), **{page.name: page.read_text() for page in RUNBOOKS.glob("*.md")}}
+    for where, text in texts.items():
+        named = set(re.findall(r"(?<![\w/])(?:acklog|process)_[a-z_]+", text))
+        assert named - known == set(), where
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool (Debian's package prometheus) is not installed")
+def test_each_alert_fires_for_its_trouble_and_for_no_less(tmp_path: Path) -> None:
+    assert PROMTOOL is not None
+    rules = tmp_path / "alerts.yaml"
+    rules.write_text(RULES.read_text())
+    tests = []
+    for name, case in CASES.items():
+        for series, is_expected in ((case.fires, True), (case.is_quiet, False)):
+            fires = {"expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) > 0 or vector(0)'}
+            tests.append(
+                {
+                    "interval": "1m",
+                    "input_series": [{"series": each, "values": values} for each, values in series.items()],
+                    "promql_expr_test": [
+                        {**fires, "eval_time": case.at, "exp_samples": [{"labels": "{}", "value": int(is_expected)}]}
+                    ],
+                }
+            )
+    unit_tests = tmp_path / "tests.yaml"
+    unit_tests.write_text(yaml.safe_dump({"rule_files": [str(rules)], "tests": tests}))
+    for arguments in (["check", "rules", str(rules)], ["test", "rules", str(unit_tests)]):
+        run = subprocess.run([PROMTOOL, *arguments], capture_output=True, text=True, timeout=120, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
