@@ -20,6 +20,7 @@ from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTE
 from app.http.parsing.message_properties import PROPERTIES
 from cluster.catalog.catalog_change import CatalogSettings
 from docs.alerts_table import alerts_table
+from docs.dashboards import dashboard_files
 from docs.metrics_table import metrics_table
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -38,7 +39,7 @@ EXPLANATIONS = {
 
 def generated() -> dict[str, str]:
     """Path in the repository to the whole content, as it should be."""
-    documents = {}
+    documents = dashboard_files()
     for path, parts in PARTS.items():
         document = (REPOSITORY / path).read_text()
         for name, table in parts.items():
@@ -235,7 +236,8 @@ def main() -> None:
     """Write what is stale."""
     for name, content in generated().items():
         path = REPOSITORY / name
-        if path.read_text() != content:
+        if not path.exists() or path.read_text() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
 
 

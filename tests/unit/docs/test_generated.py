@@ -6,10 +6,11 @@ from acklog.wire.problems import ProblemCode
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import Settings, option_of
 from docs import generate
+from docs.dashboards import dashboard_files
 from tests.unit.docs.documents import REPOSITORY, read_document, section, table
 
 
-@pytest.mark.parametrize("name", list(generate.PARTS))
+@pytest.mark.parametrize("name", [*generate.PARTS, *dashboard_files()])
 def test_generated_parts_are_current(name: str) -> None:
     assert (REPOSITORY / name).read_text() == generate.generated()[name], "run python -m docs.generate"
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from docs.alerts_table import RULES, alert_rules
+from docs.dashboards import DASHBOARDS
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 RUNBOOKS = REPOSITORY / "docs" / "runbooks"
@@ -114,13 +115,14 @@ def test_each_alert_has_a_page_and_each_page_an_alert() -> None:
         assert all(f"**{part}" in text for part in ("What it means", "How to see it", "What to do"))
 
 
-def test_rules_and_pages_name_metrics_that_there_are() -> None:
+def test_rules_pages_and_dashboards_name_metrics_that_there_are() -> None:
     told = re.findall(
         r"^\| `((?:acklog|process)_\w+)` \| (\w+)", (REPOSITORY / "docs" / "metrics.md").read_text(), re.M
     )
     known = {name for name, _ in told}
     known |= {name + suffix for name, kind in told if kind == "histogram" for suffix in ("_bucket", "_count", "_sum")}
     texts = {"alerts.yaml": RULES.read_text(), **{page.name: page.read_text() for page in RUNBOOKS.glob("*.md")}}
+    texts |= {each.name: "\n".join(panel.query for panel in each.panels) for each in DASHBOARDS}
     for where, text in texts.items():
         named = set(re.findall(r"(?<![\w/])(?:acklog|process)_[a-z_]+", text))
         assert named - known == set(), where
