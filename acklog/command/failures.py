@@ -50,6 +50,7 @@ _HINTS = {
     "MESSAGE_NOT_FOUND": "The log may have been shortened or made anew; look at it: acklog peek TOPIC.",
     "MESSAGE_EXPIRED": "How long a topic keeps messages, and which: acklog topics show TOPIC.",
     "SCHEDULE_NOT_FOUND": "See what there is: acklog schedule list TOPIC --recurring.",
+    "SCHEDULE_OVER": "What became of it: acklog why SCHEDULE_ID.",
     "LOG_DIVERGED": "Messages were lost after they were read: look at the server's log, and begin again.",
     "OFFSET_OUT_OF_RANGE": "See where the log begins and ends: acklog topics show TOPIC.",
     "WRONG_GROUP_MODE": "A group's mode never changes: acklog groups describe GROUP shows it. Take another group.",
