@@ -119,7 +119,9 @@ class TestDoctor:
         assert "letters expiring" not in found, "they are kept for a week"
         growing = found["letters growing"]
         assert growing["finding"] == "new within the last hour: breakable.fragile.dlq (1)"
-        server.request("PATCH", "/topics/breakable.fragile.dlq", {"config": {"retentionMs": 2 * 3_600_000}})
+        server.request(
+            "PATCH", "/topics/breakable.fragile.dlq?allowDataLoss=true", {"config": {"retentionMs": 2 * 3_600_000}}
+        )
         found = checks(acklog("doctor", "--json", surroundings={"pause": lambda _s: None}))
         assert "breakable.fragile.dlq (in 1 h" in found["letters expiring"]["finding"]
         assert "--retention 30d" in found["letters expiring"]["advice"]
