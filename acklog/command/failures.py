@@ -47,7 +47,7 @@ _HINTS = {
     "PARTITION_NOT_FOUND": "See the topic's partitions: acklog topics show TOPIC.",
     "PARTITION_DECOMMISSIONED": "Send without a partition, or to one that takes messages: acklog topics show TOPIC.",
     "GROUP_NOT_FOUND": "See what there is: acklog groups list. A group is made by its first receive.",
-    "MESSAGE_NOT_FOUND": "The log may have been shortened or made anew; look at it: acklog peek TOPIC.",
+    "MESSAGE_NOT_FOUND": "Look at what there is: acklog peek TOPIC; for later: acklog schedule list TOPIC.",
     "MESSAGE_EXPIRED": "How long a topic keeps messages, and which: acklog topics show TOPIC.",
     "SCHEDULE_NOT_FOUND": "See what there is: acklog schedule list TOPIC --recurring.",
     "SCHEDULE_OVER": "What became of it: acklog why SCHEDULE_ID.",

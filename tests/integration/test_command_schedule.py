@@ -33,7 +33,8 @@ def test_messages_are_sent_for_later_listed_moved_and_cancelled(shared_server: S
     assert received.lines[0]["body"] == 2
     over = acklog("schedule", "cancel", name, second)
     assert (over.exit_code, "acklog why SCHEDULE_ID" in over.stderr) == (ExitCode.FAILED, True)
-    lines = acklog("send", name, "--delay", "3600", "--ttl", "5m", "--key", "k", stdin="3\n4\n").stdout.split()
+    assert acklog("schedule", "move", name, second, "--delay", "soon").exit_code == ExitCode.USAGE
+    lines = acklog("send", name, "--delay", "1h", "--ttl", "5m", "--key", "k", stdin="3\n4\n").stdout.split()
     listed = acklog("schedule", "list", name, "--json").document
     assert [each["scheduleId"] for each in listed["scheduled"]] == lines
     own = '{"body": 5, "delaySeconds": 0, "ttlSeconds": 60}\n'
@@ -46,6 +47,10 @@ def test_messages_are_sent_for_later_listed_moved_and_cancelled(shared_server: S
         ["send", name, "1", "--delay", "1", "--at", "+1h"],
         ["send", name, "--delay", "1", "--at", "+1h"],
         ["send", name, "1", "--at", "2h"],
+        ["send", name, "1", "--delay", "-1"],
+        ["send", name, "1", "--delay", "nan"],
+        ["send", name, "1", "--delay", "inf"],
+        ["send", name, "1", "--delay", "2 weeks"],
     ):
         assert acklog(*wrong).exit_code == ExitCode.USAGE, wrong
 
