@@ -32,7 +32,7 @@ CATALOGUE = {
     "ack": CommandEntry(MESSAGES, f"{_HOME}.ack", "Acknowledge messages: they are done for their group."),
     "nack": CommandEntry(MESSAGES, f"{_HOME}.nack", "Give messages back, to come again now or later."),
     "extend": CommandEntry(MESSAGES, f"{_HOME}.extend", "Keep leases for longer."),
-    "why": CommandEntry(MESSAGES, f"{_HOME}.why", "Explain what each group has done with a message."),
+    "why": CommandEntry(MESSAGES, f"{_HOME}.why", "Explain what became of a message, now or for later."),
     "schedule": CommandEntry(MESSAGES, f"{_HOME}.schedule", "Messages for later, and again and again."),
     "dlq": CommandEntry(MESSAGES, f"{_HOME}.dlq", "Dead letters: list, show, retry, purge."),
     "topics": CommandEntry(ADMINISTRATION, f"{_HOME}.topics", "List, create, change and delete topics."),

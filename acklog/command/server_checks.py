@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from acklog.command.checkup import Check, fail, names_text, ok, skipped, warn
 from acklog.command.cluster_checks import nodes_check
+from acklog.command.compaction_checks import compaction_checks
 from acklog.command.failures import explain
 from acklog.command.group_pauses import paused_text
 from acklog.command.lag_figures import TopicLag, lags_of
@@ -12,6 +13,8 @@ from acklog.command.letter_checks import letter_checks
 from acklog.command.log_ends import GONE
 from acklog.command.quantities import count_text, size_text
 from acklog.command.quota_check import quota_check
+from acklog.command.redrive_checks import redrive_checks
+from acklog.command.schedule_checks import schedules_check
 from acklog.command.server_metrics import ServerMetrics
 from acklog.command.times import duration_text
 from acklog.wire.limits import PARTITIONS_MAX
@@ -61,6 +64,8 @@ class ServerChecks:
         self._now_ms = now_ms
         self._pause = pause
         self._topics: list[Topic] = []
+        self._not_served: set[str] = set()
+        self._read_metrics: ServerMetrics | None = None
 
     def run(self) -> Iterator[Check]:
         """One check after the other; those that need what failed are left out."""
@@ -91,6 +96,9 @@ class ServerChecks:
             ("topics", self._look_at_topics),
             ("groups", self._look_at_groups),
             ("dead letters", self._dead_letters),
+            ("redrives", self._redrives),
+            ("schedules", self._schedules),
+            ("compaction", self._compaction),
         ]
 
     # --- can it be talked to -----------------------------------------------------------------------------------------
@@ -178,7 +186,7 @@ class ServerChecks:
 
     def _metrics(self) -> Iterator[Check]:
         started_ms = self._now_ms()
-        metrics = ServerMetrics(self._client.metrics())
+        metrics = self._read_metrics = ServerMetrics(self._client.metrics())
         ended_ms = self._now_ms()
         yield self._version(metrics)
         yield _clock(metrics, started_ms=started_ms, ended_ms=ended_ms)
@@ -216,11 +224,14 @@ class ServerChecks:
             except TopicNotFound:
                 continue  # deleted meanwhile
             partitions += len(states)
-            troubled += [
+            found = [
                 f"{topic.name} {state.partition} ({'no leader' if state.problem is None else state.problem.code})"
                 for state in states
                 if state.problem is not None or (state.leader is None and state.life != GONE)
             ]
+            if found:
+                self._not_served.add(topic.name)
+            troubled += found
         finding = f"{count_text(len(looked_at), 'topic')} with {count_text(partitions, 'partition')}"
         if len(looked_at) < len(self._topics):
             finding += f" looked at, of {len(self._topics):,} topics"
@@ -270,6 +281,22 @@ class ServerChecks:
 
     def _dead_letters(self) -> Iterator[Check]:
         yield from letter_checks(self._client, now_ms=self._now_ms)
+
+    def _redrives(self) -> Iterator[Check]:
+        groups = [group.name for group in self._client.groups.list()]
+        yield from redrive_checks(self._client, groups[:GROUPS_LOOKED_AT_MAX], pause=self._pause)
+
+    def _schedules(self) -> Iterator[Check]:
+        yield schedules_check(
+            self._client, [topic.name for topic in self._served()], self._read_metrics, now_ms=self._now_ms()
+        )
+
+    def _compaction(self) -> Iterator[Check]:
+        yield from compaction_checks(self._client, self._served(), self._read_metrics)
+
+    def _served(self) -> "list[Topic]":
+        """Those whose partitions all answer, of the topics that were looked at."""
+        return [topic for topic in self._topics[:TOPICS_LOOKED_AT_MAX] if topic.name not in self._not_served]
 
 
 def _clock(metrics: ServerMetrics, *, started_ms: int, ended_ms: int) -> Check:

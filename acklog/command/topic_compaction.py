@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.failures import UsageError
-from acklog.command.quantities import limit_text, parse_duration_ms
+from acklog.command.quantities import UNLIMITED, limit_text, parse_duration_ms, size_text
 
 if TYPE_CHECKING:
     from acklog.catalog import TopicChanges, TopicConfig
 
+_THE_LAST = "unlimited: the last of each key"
 CLEANUP_POLICIES = ("delete", "compact", "compact,delete")
 
 CleanupPolicyOption = Annotated[
@@ -49,6 +50,16 @@ def add_compaction(
         )
     if tombstones is not None:
         changes["tombstone_retention_ms"] = parse_duration_ms(tombstones, field="--tombstone-retention")
+
+
+def kept_for_text(config: "TopicConfig") -> str:
+    """Retention removes nothing of a topic that is compacted and nothing else."""
+    return _THE_LAST if config.cleanup_policy == "compact" else limit_text(config.retention_ms)
+
+
+def kept_up_to_text(config: "TopicConfig") -> str:
+    """As `kept_for_text`, of sizes."""
+    return size_text(UNLIMITED if config.cleanup_policy == "compact" else config.retention_bytes)
 
 
 def compaction_rows(config: "TopicConfig") -> list[tuple[str, str]]:

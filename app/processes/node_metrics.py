@@ -37,6 +37,8 @@ class NodeCollector(Collector):
         yield from self._scheduled()
         yield from self._redriven()
         yield from self._compacted()
+        yield from self._tables()
+        yield from self._deleted()
         yield from self._filtered()
         yield from self._by_group()
 
@@ -124,6 +126,27 @@ class NodeCollector(Collector):
         text = "Share of what may be compacted of a topic, on this node, that has come since the passes before, 0 to 1"
         ratios: dict[tuple[str, ...], float] = {label: dirty[label] / max(all_bytes[label], 1) for label in dirty}
         yield _family("acklog_compaction_dirty_ratio", text, ["topic"], ratios)
+
+    def _tables(self) -> Iterable[Metric]:
+        tables, figures = self._node.tables, self._node.tables.figures
+        questions = {"found": figures.found, "without_value": figures.without_value, "failed": figures.failed}
+        text = "Questions for the latest value of a key since the start, by what became of them"
+        family = CounterMetricFamily("acklog_table_lookups", text, labels=["result"])
+        for result, count in questions.items():
+            family.add_metric([result], float(count))
+        yield family
+        text = "Messages of logs that indexes of keys were brought forward by"
+        yield CounterMetricFamily("acklog_table_indexed_messages", text, value=float(figures.messages_taken_over))
+        text = "Indexes of keys that were wrong or could not be used, and are made anew"
+        yield CounterMetricFamily("acklog_table_index_failures", text, value=float(figures.indexes_failed))
+        yield _gauge("acklog_table_indexes_open", "Indexes of keys that are open", len(tables))
+
+    def _deleted(self) -> Iterable[Metric]:
+        figures = self._node.deletions.figures
+        text = "Purges and deletions before an offset or a time since the start, partition by partition"
+        yield CounterMetricFamily("acklog_deletions", text, value=float(figures.deletions))
+        text = "Offsets that these took: messages, and what compaction had left of them"
+        yield CounterMetricFamily("acklog_deleted_messages", text, value=float(figures.messages))
 
     def _filtered(self) -> Iterable[Metric]:
         figures = self._node.filter_figures

@@ -77,7 +77,8 @@ def _check_cron(text: str) -> None:
     except CronSimError as error:
         name = str(error).removeprefix("Bad ")
         place = _FIELDS.index(name) - (6 - len(places))
-        raise CronFaultError(places[place], f"a {name}: {_EXPECTED[name]}") from None
+        article = "an" if name == "hour" else "a"
+        raise CronFaultError(places[place], f"{article} {name}: {_EXPECTED[name]}") from None
 
 
 def _places_of_fields(text: str) -> list[int]:

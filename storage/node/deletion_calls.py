@@ -7,6 +7,7 @@ followers' with them.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import structlog
 
@@ -29,10 +30,20 @@ CONFLICTS_MAX = 5
 """Others change the key, too: who is in sync, where replicas are moved."""
 
 
+@dataclass(slots=True)
+class DeletionFigures:
+    """Since the start: how often a partition's oldest messages were deleted, and by how many offsets it became
+    shorter for its readers."""
+
+    deletions: int = 0
+    messages: int = 0
+
+
 class DeletionCalls:
     """Of one node. `free` removes the files that are not needed any more."""
 
     def __init__(self, store: CoordinationStore, free: Callable[[Partition], Awaitable[None]]) -> None:
+        self.figures = DeletionFigures()
         self._store = store
         self._free = free
 
@@ -49,6 +60,8 @@ class DeletionCalls:
             return answer
         if target > host.readable_start:
             await self._decide(partition, target)
+            self.figures.deletions += 1
+            self.figures.messages += target - previous
             logger.warning(
                 "messages_deleted", topic=host.topic.name, partition=host.partition, previous=previous, before=target
             )

@@ -103,7 +103,7 @@ class StorageNode:
         self._log_calls = LogCalls(self.filter_figures, waiting_records_max=settings.waiting_records_max)
         self._projection = OffsetProjection(ports.store, clock=ports.clock, interval_ms=settings.projection_interval_ms)
         held = self._held = HeldReplicas()
-        self._tables = TableViews(ports.table_indexes, ports.clock, settings.table)
+        self.tables = TableViews(ports.table_indexes, ports.clock, settings.table)
         self._service = FetchService(held, clock=ports.clock, settings=replication)
         self._sessions = FetchSessions(
             me, ports.peers, clock=ports.clock, settings=replication, on_answered=held.answered, on_crashed=self._crash
@@ -148,7 +148,7 @@ class StorageNode:
         )
         self.compactor = compactor_of(ports, held, self.logs, self._cache, settings)
         self._compactions = CompactionCalls(self._replicas, self.compactor)
-        self._deletions = DeletionCalls(ports.store, self._housekeeping.retain)
+        self.deletions = DeletionCalls(ports.store, self._housekeeping.retain)
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] = lambda: None
         self._life, self._has_changed = Lifecycle.OPENING, False
@@ -168,7 +168,7 @@ class StorageNode:
             settings=self._settings,
             replication=self._replication,
             readers=lambda topic_id: self._receiver.readers(topic_id),
-            forget_table=self._tables.forget,
+            forget_table=self.tables.forget,
             is_registered=lambda: self.is_registered(),
             on_crashed=self._crash,
         )
@@ -207,7 +207,7 @@ class StorageNode:
         await self._coordinators.close()
         led = self._held.led()
         await self._replicas.close()
-        await self._tables.close()
+        await self.tables.close()
         self._service.stop()
         await self._sessions.close()
         await self._projection.flush(led)
@@ -348,13 +348,13 @@ class StorageNode:
         return await self._blocked.answer(await self._partition(request.topic_id, request.partition), request)
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
-        return await self._deletions.delete(await self._partition(request.topic_id, request.partition), request)
+        return await self.deletions.delete(await self._partition(request.topic_id, request.partition), request)
 
     async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
         return await self._compactions.compact(request)
 
     async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse:
-        return await self._tables.latest(await self._partition(request.topic_id, request.partition), request)
+        return await self.tables.latest(await self._partition(request.topic_id, request.partition), request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return report_of(self._replicas, request, self._me)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.command_run import CommandRun, run_command
 from tests.support.server_process import REPOSITORY, ServerProcess
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -50,6 +51,7 @@ class TestDoctor:
         assert run.document["isHealthy"] is True
         found = checks(run)
         expected = {"reachable", "ready", "token", "version", "clock", "disk", "limits", "refusals", "topics", "groups"}
+        assert {"redrives", "schedules", "compaction"} <= set(found)
         assert expected | {"dead letters", "python", "open files", "file system", "room", "sync"} <= set(found)
         assert found["token"]["finding"] == "anybody may read, write, admin"
         assert found["clock"]["outcome"] == "ok"
@@ -86,6 +88,21 @@ class TestDoctor:
         assert checks(run)["groups"]["outcome"] == "warn"
         assert "sleepers in waiting (3)" in checks(run)["groups"]["finding"]
         assert pauses == [1.0], "only after a second look"
+
+    def test_work_in_the_background(self, acklog: Acklog, server: ServerProcess) -> None:
+        server.request("PUT", "/topics/people", {"config": {"cleanupPolicy": "compact"}})
+        server.request("POST", "/messages", {"queue": "orders", "body": 1, "delaySeconds": 3600})
+        server.send("orphans", 1, partition=0)  # nobody knows where it came from
+        server.request("PUT", "/groups/senders", {})
+        job = server.request("POST", "/groups/senders/redrive", {"topic": "orphans"}).document
+        look = f"/groups/senders/redrive/{job['jobId']}"
+        wait_until(lambda: server.request("GET", look).document["state"] == "done", seconds=60, what="the job's end")
+        run = acklog("doctor", "--json", surroundings={"pause": lambda _s: None})
+        found = checks(run)
+        assert found["redrives"]["outcome"] == "warn"
+        assert f"senders of orphans, {job['jobId']} (1)" in found["redrives"]["finding"]
+        assert (found["schedules"]["outcome"], found["schedules"]["finding"][:9]) == ("ok", "none late")
+        assert found["compaction"]["finding"] == "1 compacted topic, none far behind"
 
     def test_dead_letters(self, acklog: Acklog, server: ServerProcess) -> None:
         server.request("PUT", "/groups/fragile", {"settings": {"maxAttempts": 1}})
@@ -269,8 +286,6 @@ class TestBench:
             stdin=subprocess.DEVNULL,
             env={name: value for name, value in os.environ.items() if not name.startswith("ACKLOG_")},
         )
-        from tests.support.waiting import wait_until
-
         wait_until(lambda: len(bench_topics(server)) == 2, seconds=60, what="the bench's topic and group")
         process.send_signal(signal.SIGINT)
         output, complaints = process.communicate(timeout=60)

@@ -31,8 +31,10 @@ def test_messages_are_sent_for_later_listed_moved_and_cancelled(shared_server: S
     assert acklog("schedule", "move", name, second, "--delay", "0").exit_code == 0
     received = acklog("receive", name, "--group", "g", "--wait", "10", "--json")
     assert received.lines[0]["body"] == 2
-    assert acklog("schedule", "cancel", name, second).exit_code != 0
-    lines = acklog("send", name, "--delay", "3600", "--ttl", "5m", "--key", "k", stdin="3\n4\n").stdout.split()
+    over = acklog("schedule", "cancel", name, second)
+    assert (over.exit_code, "acklog why SCHEDULE_ID" in over.stderr) == (ExitCode.FAILED, True)
+    assert acklog("schedule", "move", name, second, "--delay", "soon").exit_code == ExitCode.USAGE
+    lines = acklog("send", name, "--delay", "1h", "--ttl", "5m", "--key", "k", stdin="3\n4\n").stdout.split()
     listed = acklog("schedule", "list", name, "--json").document
     assert [each["scheduleId"] for each in listed["scheduled"]] == lines
     own = '{"body": 5, "delaySeconds": 0, "ttlSeconds": 60}\n'
@@ -45,8 +47,76 @@ def test_messages_are_sent_for_later_listed_moved_and_cancelled(shared_server: S
         ["send", name, "1", "--delay", "1", "--at", "+1h"],
         ["send", name, "--delay", "1", "--at", "+1h"],
         ["send", name, "1", "--at", "2h"],
+        ["send", name, "1", "--delay", "-1"],
+        ["send", name, "1", "--delay", "nan"],
+        ["send", name, "1", "--delay", "inf"],
+        ["send", name, "1", "--delay", "2 weeks"],
     ):
         assert acklog(*wrong).exit_code == ExitCode.USAGE, wrong
+
+
+def test_why_says_what_became_of_a_message_for_later(shared_server: ServerProcess) -> None:
+    def acklog(*arguments: str) -> CommandRun:
+        return run_command(*arguments, environment={"ACKLOG_URL": shared_server.base_url})
+
+    name = f"later-{next(_numbers)}"
+    acklog("topics", "create", name, "--partitions", "1")
+    sent = acklog("send", name, '{"due": 81}', "--delay", "7200", "--key", "ann", "--ttl", "5m", "-q").stdout.strip()
+    pending = acklog("why", sent, "--json").document["scheduled"]
+    assert (pending["state"], pending["body"]) == ("scheduled", {"due": 81})
+    assert "(in 1 h 59 min)" in pending["what"]
+    assert f"acklog schedule move {name} {sent}" in pending["toDo"]
+    assert f"acklog schedule cancel {name} {sent}" in pending["toDo"]
+    acklog("schedule", "move", name, sent, "--delay", "600")
+    shown = acklog("why", sent).stdout
+    assert "(in 9 min" in shown
+    assert "delivered for  5 min" in shown
+    other = acklog("send", name, "2", "--delay", "7200", "-q").stdout.strip()
+    acklog("schedule", "cancel", name, other)
+    cancelled = acklog("why", other)
+    assert "Cancelled before it was due." in cancelled.stdout
+    acklog("schedule", "move", name, sent, "--delay", "0")
+    acklog("receive", name, "--group", "g", "--wait", "10", "--ack")
+    document = acklog("why", sent, "--json").document
+    assert document["scheduled"]["state"] == "delivered"
+    assert document["scheduled"]["messageId"] == document["message"]["messageId"]
+    assert [(each["group"], each["state"]) for each in document["groups"]] == [("g", "done")]
+    assert document["scheduled"]["toDo"].endswith(f"acklog why {document['message']['messageId']}")
+
+
+def test_why_of_a_recurring_schedules_message_names_the_schedule(shared_server: ServerProcess) -> None:
+    def acklog(*arguments: str) -> CommandRun:
+        return run_command(*arguments, environment={"ACKLOG_URL": shared_server.base_url})
+
+    name = f"recurring-{next(_numbers)}"
+    acklog("topics", "create", name, "--partitions", "1")
+    acklog("schedule", "create", name, "tick", "1", "--every", "1")
+    [received] = acklog("receive", name, "--group", "g", "--wait", "10", "--json", "--max", "1").lines
+    said = acklog("why", received["messageId"]).stdout
+    assert f"of the schedule tick, for {received['headers']['acklog-schedule-time']}" in said
+    assert f"acklog schedule show {name} tick" in said
+
+
+def test_why_of_a_message_that_cannot_be_found(shared_server: ServerProcess) -> None:
+    def acklog(*arguments: str) -> CommandRun:
+        return run_command(*arguments, environment={"ACKLOG_URL": shared_server.base_url})
+
+    name = f"later-{next(_numbers)}"
+    acklog("topics", "create", name, "--partitions", "1")
+    wrong = acklog("why", "s-1")
+    assert (wrong.exit_code, "A schedule id begins with s-" in wrong.stderr) == (ExitCode.USAGE, True)
+    sent = acklog("send", name, "1", "--delay", "0.001", "-q").stdout.strip()
+    acklog("receive", name, "--group", "g", "--wait", "10", "--ack")
+    unknown = acklog("why", sent[:-1] + "9", "--json")
+    assert (unknown.exit_code, unknown.error["code"]) == (ExitCode.NOT_FOUND, "MESSAGE_NOT_FOUND")
+    acklog("topics", "purge", name, "--yes")
+    gone = acklog("why", sent)
+    assert gone.exit_code == ExitCode.DONE
+    assert "not in the log any more" in gone.stdout
+    assert acklog("why", sent, "--json").document["scheduled"]["state"] == "delivered"
+    acklog("topics", "delete", name, "--yes")
+    away = acklog("why", sent)
+    assert (away.exit_code, "topic is gone" in away.stderr) == (ExitCode.NOT_FOUND, True)
 
 
 def test_recurring_ones_are_made_listed_paused_and_removed(shared_server: ServerProcess) -> None:

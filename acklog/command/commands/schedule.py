@@ -6,6 +6,7 @@ import typer
 
 from acklog.command.arguments import TopicArgument
 from acklog.command.commands.recurring import add_recurring, list_recurring, show_recurring
+from acklog.command.delivery_time import parse_delay_s
 from acklog.command.failures import UsageError
 from acklog.command.message_view import api_document
 from acklog.command.printable import printable
@@ -91,17 +92,18 @@ def move(
     context: typer.Context,
     topic: TopicArgument,
     schedule_id: IdArgument,
-    delay_s: Annotated[
-        float | None, typer.Option("--delay", metavar="SECONDS", min=0, help="So long from now.")
+    delay: Annotated[
+        str | None, typer.Option("--delay", metavar="SECONDS", help="So long from now: 90, 15m, 2h.")
     ] = None,
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="Then: 2027-03-01T08:30, or in 2h as +2h.")
     ] = None,
 ) -> None:
     """Have a scheduled message seen at another time."""
-    if (delay_s is None) == (at is None):
+    if (delay is None) == (at is None):
         raise UsageError("say when", hint="Give either --delay SECONDS or --at TIME.")
     session = session_of(context)
+    delay_s = None if delay is None else parse_delay_s(delay)
     at_ms = None if at is None else future_moment(at, now_ms=session.now_ms(), field="--at")
     with session.client() as client:
         _show(session, client.scheduled.move(topic, schedule_id, delay_seconds=delay_s, deliver_at=at_ms))

@@ -66,7 +66,7 @@ def send(
             "--dedup-id", metavar="ID", help="Store it once, however often it is sent. Lines get ID-<number>."
         ),
     ] = None,
-    delay_s: DelayOption = None,
+    delay: DelayOption = None,
     at: AtOption = None,
     ttl: TtlOption = None,
 ) -> None:
@@ -89,7 +89,7 @@ def send(
         tags=tuple(tag or ()),
         partition=partition,
         dedup_id=dedup_id,
-        time=DeliveryTime.typed(delay_s, at, ttl, now_ms=session.now_ms()),
+        time=DeliveryTime.typed(delay, at, ttl, now_ms=session.now_ms()),
         is_text=text,
         is_envelope=envelope,
     )

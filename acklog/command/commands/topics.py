@@ -27,6 +27,8 @@ from acklog.command.topic_compaction import (
     TombstoneRetentionOption,
     add_compaction,
     compaction_rows,
+    kept_for_text,
+    kept_up_to_text,
 )
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Column, Fields, Table
@@ -126,8 +128,8 @@ def list_all(
         [
             topic.name,
             f"{topic.partitions:,}",
-            limit_text(topic.config.retention_ms),
-            size_text(topic.config.retention_bytes),
+            kept_for_text(topic.config),
+            kept_up_to_text(topic.config),
             ago_text(topic.created_at_ms, now_ms),
         ]
         for topic in topics
@@ -308,13 +310,14 @@ def _is_there(client: "Client", topic: str) -> bool:
 
 def _fields(session: Session, topic: "TopicDescription") -> Fields:
     config = topic.config
+    is_limited = config.retention_bytes >= 0 and config.cleanup_policy != "compact"
     rows: list[tuple[str, Cell | str]] = [
         ("topic", Cell(topic.name, "name")),
         ("partitions", f"{topic.partitions:,}"),
         ("messages", f"{_messages(topic):,}"),
         ("size", size_text(sum(state.size_bytes or 0 for state in topic.partition_states))),
-        ("kept for", limit_text(config.retention_ms)),
-        ("kept up to", size_text(config.retention_bytes) + ("" if config.retention_bytes < 0 else " per partition")),
+        ("kept for", kept_for_text(config)),
+        ("kept up to", kept_up_to_text(config) + (" per partition" if is_limited else "")),
         ("dedup window", limit_text(config.dedup_window_ms)),
         ("segment size", size_text(config.segment_bytes)),
         ("created", ago_text(topic.created_at_ms, session.now_ms())),

@@ -1,15 +1,19 @@
-"""`acklog why`: what each group has done with a message, and what one can do about it."""
+"""`acklog why`: what each group has done with a message, or what became of one for later, and what one can do."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from acklog.command.exit_codes import ExitCode
+from acklog.command.failures import CommandError, UsageError
 from acklog.command.held_back import held_back
 from acklog.command.message_state import STATE_STYLES, Explanation, explain_state, failure_rows
-from acklog.command.message_view import body_cell, stored_rows
+from acklog.command.message_view import api_document, body_cell, stored_rows
+from acklog.command.schedule_state import explain_schedule, recurring_rows, schedule_fields
 from acklog.command.session import session_of
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Fields, Sentence, View
+from acklog.wire.identifiers import parse_schedule_id
 
 if TYPE_CHECKING:
     from acklog import Client
@@ -17,37 +21,82 @@ if TYPE_CHECKING:
 
 command = CommandTyper(name="why")
 
+_Shown = tuple[dict[str, object], list[View]]
+
 
 @command.command("why")
 def why(
     context: typer.Context,
-    message_id: Annotated[
-        str, typer.Argument(metavar="MESSAGE_ID", help="As acklog send and receive print it.", show_default=False)
+    identifier: Annotated[
+        str,
+        typer.Argument(
+            metavar="MESSAGE_ID", help="As acklog send and receive print it; or a schedule id.", show_default=False
+        ),
     ],
 ) -> None:
-    """Explain what each group has done with a message: waiting for what, leased until when, dead-lettered where."""
+    """Explain what each group has done with a message: waiting for what, leased until when, dead-lettered where.
+
+    Of a message for later (s-...): pending until when, cancelled, or delivered as which message.
+    """
     session = session_of(context)
     now_ms = session.now_ms()
     with session.client() as client:
-        looked = client.look(message_id)
-        explained = [(state, _explain(client, looked, state, now_ms)) for state in looked.groups]
-    views: list[View] = [
-        Fields(
-            [*stored_rows(looked.message, now_ms), ("body", Cell(body_cell(looked.message), "strong"))],
-            title=message_id,
+        if identifier.startswith("s-"):
+            document, views = _of_schedule(client, identifier, now_ms)
+        else:
+            document, views = _of_message(client, identifier, now_ms)
+    session.output.show(document, *views)
+
+
+def _of_schedule(client: "Client", identifier: str, now_ms: int) -> _Shown:
+    """What became of a message for later; of one that was delivered also what became of it since."""
+    from acklog.errors import MessageExpired, MessageNotFound
+
+    schedule_id = parse_schedule_id(identifier)
+    if schedule_id is None:
+        raise UsageError(
+            f"{identifier!r} is no schedule id",
+            field="MESSAGE_ID",
+            hint="A schedule id begins with s-, as acklog send --delay and acklog schedule list print it.",
         )
+    topic = next((each.name for each in client.topics.list() if each.id == schedule_id.topic_id), None)
+    if topic is None:
+        raise CommandError(
+            "its topic is gone, or this token may not read it",
+            exit_code=ExitCode.NOT_FOUND,
+            hint="See what there is: acklog topics list. What is deleted with its topic is not delivered.",
+        )
+    scheduled = client.scheduled.get(topic, identifier)
+    explanation = explain_schedule(scheduled, now_ms)
+    document: dict[str, object] = {"scheduled": {**api_document(scheduled), **_words(explanation)}}
+    views: list[View] = [schedule_fields(scheduled, explanation, now_ms)]
+    if scheduled.message_id is None:
+        return document, views
+    try:
+        of_message, views_of_message = _of_message(client, scheduled.message_id, now_ms)
+    except (MessageExpired, MessageNotFound) as error:
+        return document, [*views, Sentence(f"That message is not in the log any more: {error.detail}")]
+    return {**document, **of_message}, [*views, *views_of_message]
+
+
+def _of_message(client: "Client", message_id: str, now_ms: int) -> _Shown:
+    looked = client.look(message_id)
+    message = looked.message
+    explained = [(state, _explain(client, looked, state, now_ms)) for state in looked.groups]
+    rows = [
+        *stored_rows(message, now_ms),
+        *recurring_rows(message.headers, message.topic),
+        ("body", Cell(body_cell(message), "strong")),
     ]
+    views: list[View] = [Fields(rows, title=message_id)]
     views += [_fields(state, explanation, now_ms) for state, explanation in explained]
     if not explained:
-        topic = looked.message.topic
         views.append(
-            Sentence(f"No group has read its partition yet. Receive from it: acklog receive {topic} --group GROUP")
+            Sentence(
+                f"No group has read its partition yet. Receive from it: acklog receive {message.topic} --group GROUP"
+            )
         )
-    document = {
-        "message": looked.message,
-        "groups": [_document(state, explanation) for state, explanation in explained],
-    }
-    session.output.show(document, *views)
+    return {"message": message, "groups": [_document(state, each) for state, each in explained]}, views
 
 
 def _explain(client: "Client", looked: "LookedAt", state: "GroupState", now_ms: int) -> Explanation:
@@ -86,4 +135,8 @@ def _document(state: "GroupState", explanation: Explanation) -> dict[str, object
     import msgspec
 
     document: dict[str, object] = msgspec.to_builtins(state)
-    return {**document, "what": explanation.what, "then": explanation.then, "toDo": explanation.do}
+    return {**document, **_words(explanation)}
+
+
+def _words(explanation: Explanation) -> dict[str, object]:
+    return {"what": explanation.what, "then": explanation.then, "toDo": explanation.do}

@@ -20,6 +20,7 @@ from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 from storage.log.segment_reader import StoredBatch
 from storage.log.uncancelled import uncancelled
+from storage.node.table.table_figures import TableFigures
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.table.table_index import (
     NOWHERE,
@@ -38,8 +39,12 @@ _Result = TypeVar("_Result")
 class TableKeeper:
     """Of one partition's log. `close` it at the end."""
 
-    def __init__(self, log: PartitionLog, *, indexes: TableIndexes, settings: TableSettings) -> None:
+    def __init__(
+        self, log: PartitionLog, *, indexes: TableIndexes, settings: TableSettings, figures: TableFigures
+    ) -> None:
+        """What it does is counted in `figures`, which others of the node share."""
         self.log = log
+        self._figures = figures
         self._indexes = indexes
         self._settings = settings
         self._index: TableIndex | None = None
@@ -73,6 +78,7 @@ class TableKeeper:
 
     async def make_anew(self, reason: str) -> None:
         """The index is wrong, or cannot be used: who asks next has it made from the log."""
+        self._figures.indexes_failed += 1
         logger.warning("table_index_failed", log=str(self.log.key), reason=reason)
         async with self._turn:
             await self._close_index()
@@ -129,6 +135,7 @@ class TableKeeper:
             # its tombstone, which compaction removes from the log. Later on the tombstones stay, there and here.
             await self._run(partial(_take_in, index, found, state, since=applied, keeps_tombstones=topic.mapping > 0))
         self._state = index.state
+        self._figures.messages_taken_over += self._state.applied - applied
         return True
 
     def _at(self, state: TableState) -> TableState:

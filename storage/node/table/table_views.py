@@ -5,6 +5,7 @@ from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.log.keys import LogKey
 from storage.node.replicas.led_partition import Partition
+from storage.node.table.table_figures import TableFigures
 from storage.node.table.table_keeper import TableKeeper
 from storage.produce.produce_check import mapping_is_over
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, confirm
@@ -23,6 +24,7 @@ class TableViews:
         self._indexes = indexes
         self._clock = clock
         self._settings = settings
+        self.figures = TableFigures()
         self._keepers: dict[LogKey, TableKeeper] = {}  # the one asked longest ago first
 
     def __len__(self) -> int:
@@ -30,6 +32,18 @@ class TableViews:
 
     async def latest(self, partition: Partition, request: LatestRequest) -> LatestResponse:
         """Raises ServerError TOPIC_NOT_COMPACTED, CONFLICT, UNAVAILABLE, OVERLOADED, RECORDS_CORRUPT."""
+        try:
+            answer = await self._latest(partition, request)
+        except ServerError:
+            self.figures.failed += 1
+            raise
+        if answer.record is None:
+            self.figures.without_value += 1
+        else:
+            self.figures.found += 1
+        return answer
+
+    async def _latest(self, partition: Partition, request: LatestRequest) -> LatestResponse:
         await confirm(partition.leadership)
         host = partition.host
         topic = host.topic
@@ -69,7 +83,9 @@ class TableViews:
             return known
         if len(self._keepers) >= self._settings.open_max:
             await self._close_one()
-        keeper = self._keepers.setdefault(log.key, TableKeeper(log, indexes=self._indexes, settings=self._settings))
+        keeper = self._keepers.setdefault(
+            log.key, TableKeeper(log, indexes=self._indexes, settings=self._settings, figures=self.figures)
+        )
         if known is not None:
             await known.close()  # of an earlier life of the log
         return keeper

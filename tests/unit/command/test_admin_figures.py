@@ -5,8 +5,9 @@ import random
 
 import pytest
 
-from acklog.catalog import GroupOffsets, PartitionProgress, PartitionSeek, ProblemItem, SeekResult
+from acklog.catalog import GroupOffsets, PartitionProgress, PartitionSeek, ProblemItem, SeekResult, TopicConfig
 from acklog.command.checkup import names_text
+from acklog.command.delivery_time import parse_delay_s
 from acklog.command.failures import UsageError
 from acklog.command.lag_figures import LagRates, lags_of
 from acklog.command.lag_view import lag_table
@@ -20,6 +21,7 @@ from acklog.command.quantities import (
     size_text,
 )
 from acklog.command.seek_plan import SeekTarget, parse_target, plan_of
+from acklog.command.topic_compaction import kept_for_text, kept_up_to_text
 
 NOW_MS = 1_795_000_000_000
 PROBLEM = ProblemItem("UNAVAILABLE", "it has no leader", True)
@@ -204,3 +206,27 @@ class TestLatencies:
             latencies.add(value)
         assert latencies.percentile_ms(1) == pytest.approx(0.001)
         assert latencies.percentile_ms(100) <= 1e12
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("2.5", 2.5), ("3600", 3600), ("500ms", 0.5), ("15m", 900)])
+def test_a_delay_is_seconds_or_a_duration(text: str, seconds: float) -> None:
+    assert parse_delay_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "-1", "nan", "inf", "1e3", "soon", "1 week", "1" * 400])
+def test_what_is_no_delay_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_delay_s(text)
+
+
+@pytest.mark.parametrize(
+    ("policy", "kept_for", "kept_up_to"),
+    [
+        ("delete", "7 d", "1 GiB"),
+        ("compact,delete", "7 d", "1 GiB"),
+        ("compact", "unlimited: the last of each key", "unlimited"),
+    ],
+)
+def test_retention_is_not_said_of_topics_that_it_does_not_concern(policy: str, kept_for: str, kept_up_to: str) -> None:
+    config = TopicConfig("time", 7 * 86_400_000, 1 << 30, 1, 1, 1, 1, cleanup_policy=policy)
+    assert (kept_for_text(config), kept_up_to_text(config)) == (kept_for, kept_up_to)

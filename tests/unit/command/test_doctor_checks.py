@@ -1,6 +1,7 @@
 """The doctor's judgements, on figures that a test makes up."""
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,19 @@ from acklog.command.machine_checks import (
 )
 from acklog.command.server_checks import GROUPS_LOOKED_AT_MAX, ServerChecks
 from acklog.command.server_metrics import ServerMetrics
-from acklog.errors import ConnectionFailed, Forbidden, GroupNotFound, StorageFailed, Unauthenticated
+from acklog.errors import (
+    ConnectionFailed,
+    Forbidden,
+    GroupNotFound,
+    NodesTooOld,
+    RedriveNotFound,
+    StorageFailed,
+    Unauthenticated,
+)
+from acklog.positions import ProblemItem
+from acklog.redrives import RedriveJob, RedrivePart
+from acklog.scheduled import ScheduledMessage
+from acklog.tables import CompactionState, PartitionCompaction, ReplicaCompaction
 from acklog.wire.limits import PARTITIONS_MAX
 
 HEALTHY = """\
@@ -54,14 +67,27 @@ def cluster_status(*protocols: int, needed_protocol: int = 0) -> ClusterStatus:
     return ClusterStatus(False, 1, True, True, nodes, 0, 0, 0, 0, 0, 0, 0, [], [], True, needed_protocol)
 
 
+_NOTHING: dict[str, Any] = {"scheduled": {}, "jobs": [[]], "compaction": {}}
+
+
 class FakeServer:
     """A client whose answers are set; an exception in the place of one is raised."""
 
     def __init__(self, **answers: Any) -> None:
-        self.answers = {"health": {}, "ready": {}, "metrics": HEALTHY, "topics": [], "groups": [], **answers}
+        self.answers = {
+            "health": {},
+            "ready": {},
+            "metrics": HEALTHY,
+            "topics": [],
+            "groups": [],
+            **_NOTHING,
+            **answers,
+        }
         self.answers.setdefault("seek", Forbidden("no"))
         self.topics = self.groups = self.cluster = self
+        self.scheduled, self.redrives, self.tables = _Scheduled(self), _Redrives(self), _Tables(self)
         self.offsets_asked = 0
+        self.pauses_s: list[float] = []
 
     def _answer(self, name: str) -> Any:
         answer = self.answers[name]
@@ -80,6 +106,51 @@ class FakeServer:
 
     def status(self) -> Any:
         return self.answers.get("status") or cluster_status()
+
+
+class _Scheduled:
+    """`scheduled` of the answers: topic to when each message is due."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+
+    def list(self, topic: str, *, before: int, limit: int) -> list[ScheduledMessage]:
+        due_ms: dict[str, list[int]] = self._server._answer("scheduled")
+        found = sorted(each for each in due_ms.get(topic, []) if each < before)[:limit]
+        return [
+            ScheduledMessage(schedule_id="s", topic=topic, partition=0, state="scheduled", deliver_at_ms=each)
+            for each in found
+        ]
+
+
+class _Redrives:
+    """`jobs` of the answers: looks at all jobs, one after the other; the last one stays."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+
+    def list(self, group: str) -> list[RedriveJob]:
+        looks: list[list[RedriveJob]] = self._server._answer("jobs")
+        return [job for job in looks[0] if job.group == group]
+
+    def get(self, _group: str, job_id: str) -> RedriveJob:
+        looks: list[list[RedriveJob]] = self._server.answers["jobs"]
+        look = looks[min(len(self._server.pauses_s), len(looks) - 1)]
+        found = next((job for job in look if job.job_id == job_id), None)
+        if found is None:
+            raise RedriveNotFound("there is none")
+        return found
+
+
+class _Tables:
+    """`compaction` of the answers: topic to its state."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+
+    def compaction(self, topic: str) -> CompactionState:
+        states: dict[str, CompactionState] = self._server._answer("compaction")
+        return states[topic]
 
 
 class _Topics:
@@ -114,14 +185,14 @@ class _Groups:
 
 def diagnose(server: FakeServer, *, has_token: bool = True, url: str = "http://127.0.0.1:1") -> dict[str, Check]:
     server.topics, server.groups = _Topics(server), _Groups(server)  # type: ignore[assignment]
-    times: Iterator[int] = iter([1_000_000, 1_000_004, 1_000_490, 1_000_510])
+    times: Iterator[int] = chain([1_000_000, 1_000_004, 1_000_490, 1_000_510], repeat(1_000_510))
     checks = ServerChecks(
         server,  # type: ignore[arg-type]
         url=url,
         has_token=has_token,
         own_version="1.2.9",
         now_ms=lambda: next(times),
-        pause=lambda _seconds: None,
+        pause=server.pauses_s.append,
     )
     return {check.name: check for check in checks.run()}
 
@@ -243,6 +314,133 @@ class TestServer:
         server = FakeServer(groups=groups, offsets=[[]] * len(groups))
         diagnose(server)
         assert server.offsets_asked == GROUPS_LOOKED_AT_MAX
+
+
+def _topic(name: str, *, cleanup_policy: str = "delete") -> TopicDescription:
+    settings = TopicConfig("time", -1, -1, 1, 1, 1, 1, cleanup_policy=cleanup_policy)
+    states = [PartitionState(0, leader=1)]
+    return TopicDescription(name, name, PARTITIONS_MAX, 1, settings, 1, partition_states=states)
+
+
+class TestSchedules:
+    def test_what_is_due_for_a_minute_is_late_and_what_is_due_for_less_is_not(self) -> None:
+        topics = [_topic("calls"), _topic("reminders")]
+        in_time = {"calls": [1_000_510 - 60_000], "reminders": [2_000_000]}
+        assert diagnose(FakeServer(topics=topics, scheduled=in_time))["schedules"].outcome is CheckOutcome.OK
+        late = {**in_time, "calls": [1_000_510 - 60_001, 1_000_510 - 300_000]}
+        found = diagnose(FakeServer(topics=topics, scheduled=late))["schedules"]
+        assert found.outcome is CheckOutcome.WARN
+        assert found.finding == "messages are due and not delivered in calls (by 5 min)"
+
+    def test_how_late_the_latest_came_is_said(self) -> None:
+        metrics = f"{HEALTHY}acklog_scheduled_late_seconds_max 3.0\n"
+        found = diagnose(FakeServer(topics=[_topic("calls")], metrics=metrics))["schedules"]
+        assert found.outcome is CheckOutcome.OK
+        assert found.finding == "none late in 1 topic; the latest so far came 3 s after its time"
+
+    def test_a_topic_that_is_not_served_is_not_asked(self) -> None:
+        topic = _topic("calls")
+        topic.partition_states.append(PartitionState(1))
+        found = diagnose(FakeServer(topics=[topic], scheduled={"calls": [1]}))
+        assert found["schedules"].finding == "none late in 0 topics"
+        assert found["topics"].outcome is CheckOutcome.FAIL
+
+    def test_nodes_of_an_earlier_version_know_none(self) -> None:
+        found = diagnose(FakeServer(topics=[_topic("calls")], scheduled=NodesTooOld("no")))["schedules"]
+        assert found.outcome is CheckOutcome.SKIPPED
+
+
+def _job(number: int, *positions: int, failed: int = 0, rate: int | None = None, topic: str = "dead") -> RedriveJob:
+    """Under way, with partitions that are so far; over, where there are none."""
+    parts = [RedrivePart(partition, 0, 100, position, position, 0) for partition, position in enumerate(positions)]
+    return RedriveJob(
+        job_id=f"j{number}",
+        group="mail",
+        topic=topic,
+        state="running" if parts else "done",
+        created_at_ms=number,
+        total=100,
+        moved=sum(positions),
+        failed=failed,
+        rate_per_second=rate,
+        finished_at_ms=None if parts else number,
+        partitions=parts,
+    )
+
+
+class TestRedrives:
+    def found(self, *looks: list[RedriveJob]) -> tuple[dict[str, Check], list[float]]:
+        server = FakeServer(groups=[_group("mail")], offsets=[[]], jobs=list(looks))
+        return diagnose(server), server.pauses_s
+
+    def test_none_and_none_that_failed(self) -> None:
+        assert self.found([])[0]["redrives"].finding == "no jobs"
+        found, pauses_s = self.found([_job(1)])
+        assert (found["redrives"].outcome, found["redrives"].finding) == (
+            CheckOutcome.OK,
+            "1 job, none failed or stands still",
+        )
+        assert pauses_s == []
+
+    def test_letters_that_the_newest_job_of_a_topic_left_are_told(self) -> None:
+        found, _ = self.found([_job(3), _job(2, failed=1_200, topic="others"), _job(1, failed=7)])
+        assert found["redrives"].outcome is CheckOutcome.WARN
+        assert found["redrives"].finding == "letters could not be sent back by mail of others, j2 (1,200)"
+
+    def test_a_job_that_does_not_move_stands_still_and_one_that_does_not(self) -> None:
+        moving = [_job(1, 5, 5)], [_job(1, 5, 6)]
+        assert self.found(*moving)[0]["redrives"].outcome is CheckOutcome.OK
+        assert self.found([_job(1, 5, 5)], [_job(1)])[0]["redrives"].outcome is CheckOutcome.OK
+        found, pauses_s = self.found([_job(1, 5, 5)])
+        assert found["redrives still"].outcome is CheckOutcome.WARN
+        assert found["redrives still"].finding == "nothing moves in mail of dead, j1"
+        assert "redrives" not in found
+        assert pauses_s == [5]
+
+    def test_a_job_is_given_the_time_that_its_rate_takes(self) -> None:
+        found, pauses_s = self.found([_job(1, *[0] * 8, rate=1)])
+        assert (found["redrives still"].outcome, pauses_s) == (CheckOutcome.WARN, [16])
+        found, pauses_s = self.found([_job(1, *[0] * 15, rate=1)])
+        assert (found["redrives still"].outcome, pauses_s) == (CheckOutcome.WARN, [30])
+        found, pauses_s = self.found([_job(1, *[0] * 16, rate=1)])
+        assert (found["redrives"].outcome, pauses_s) == (CheckOutcome.OK, [])
+
+
+def _compaction(topic: str, clean_bytes: int, dirty_bytes: int) -> CompactionState:
+    replicas = [ReplicaCompaction(1, "idle", 10, 10), ReplicaCompaction(2, "running", clean_bytes, dirty_bytes)]
+    return CompactionState(topic, [PartitionCompaction(0, replicas)], 0)
+
+
+class TestCompaction:
+    def found(self, state: Any = None, metrics: str = HEALTHY) -> dict[str, Check]:
+        topics = [_topic("orders"), _topic("people", cleanup_policy="compact,delete")]
+        answer = state if isinstance(state, Exception) else {"people": state or _compaction("people", 0, 0)}
+        return diagnose(FakeServer(topics=topics, compaction=answer, metrics=metrics))
+
+    def test_a_topic_is_far_behind_by_bytes_and_by_share(self) -> None:
+        gib = 1 << 30
+        for clean, dirty in ((0, gib - 1), (gib, gib), (gib, 3 * gib - 1)):
+            assert self.found(_compaction("people", clean, dirty))["compaction"].outcome is CheckOutcome.OK
+        assert self.found(_compaction("people", 0, gib))["compaction"].outcome is CheckOutcome.WARN
+        found = self.found(_compaction("people", gib, 3 * gib))["compaction"]
+        assert found.outcome is CheckOutcome.WARN
+        assert found.finding == "far behind: people (3 GiB of a partition)"
+
+    def test_passes_that_failed_are_told(self) -> None:
+        found = self.found(metrics=f"{HEALTHY}acklog_compaction_failures_total 1.0\n")
+        assert found["compaction failed"].outcome is CheckOutcome.WARN
+        assert found["compaction failed"].finding == "1 pass failed since the start"
+        assert found["compaction"].finding == "1 compacted topic, none far behind"
+        assert "compaction failed" not in self.found(metrics=f"{HEALTHY}acklog_compaction_failures_total 0.0\n")
+
+    def test_replicas_that_cannot_be_asked_are_told(self) -> None:
+        problem = ProblemItem("UNAVAILABLE", "away", retriable=True)
+        silent = PartitionCompaction(0, [ReplicaCompaction(2, problem=problem)])
+        found = self.found(CompactionState("people", [silent], 1))
+        assert found["compaction unknown"].finding == "could not be asked: people (1 replica)"
+
+    def test_it_takes_a_token_that_may_administer(self) -> None:
+        assert self.found(Forbidden("no"))["compaction"].outcome is CheckOutcome.SKIPPED
 
 
 def _group(name: str) -> Group:

@@ -74,7 +74,7 @@ def test_six_fields_begin_with_seconds() -> None:
         ("* * * *", 7, "minute, hour"),
         ("* * * * * * *", 12, "minute, hour"),
         ("60 * * * *", 0, "a minute: 0 to 59"),
-        ("0  24 * * *", 3, "a hour: 0 to 23"),
+        ("0  24 * * *", 3, "an hour: 0 to 23"),
         ("0 0 1 1 funday", 8, "a day-of-week"),
         ("0 0 0 32 1 *", 6, "a day-of-month"),
         ("0 0 */0 * *", 4, "a day-of-month"),

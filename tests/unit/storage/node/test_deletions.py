@@ -3,6 +3,7 @@
 import pytest
 
 from acklog.wire.problems import ProblemCode
+from app.processes.node_metrics import NodeCollector
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode
@@ -190,3 +191,25 @@ def test_what_was_due_and_is_not_recorded_yet_stays_on_the_disk_so_that_it_is_no
         assert (await sim.positions(topic)).size_bytes == 0
 
     with_node(main)
+
+
+def test_metrics_count_what_was_deleted_and_neither_dry_runs_nor_repetitions() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        await ten(sim, topic)
+        assert deletion_counts(sim) == (0, 0)
+        await delete(sim, topic, "offset", 4, dry_run=True)
+        assert deletion_counts(sim) == (0, 0)
+        await delete(sim, topic, "offset", 4)
+        await delete(sim, topic, "offset", 4)
+        assert deletion_counts(sim) == (1, 4)
+        await delete(sim, topic, "end")
+        assert deletion_counts(sim) == (2, 10)
+
+    with_node(main)
+
+
+def deletion_counts(sim: SimulatedNode) -> tuple[float, float]:
+    collector = NodeCollector(sim.node, sim.metadata, names_max=10)
+    values = {sample.name: sample.value for family in collector.collect() for sample in family.samples}
+    return values["acklog_deletions_total"], values["acklog_deleted_messages_total"]

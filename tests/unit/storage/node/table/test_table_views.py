@@ -8,6 +8,7 @@ import pytest
 from acklog.wire.batch import encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from app.processes.node_metrics import NodeCollector
 from cluster.errors import ServerError
 from cluster.model.values import CleanupPolicy, Topic
 from storage.compaction.compaction_settings import CompactionSettings
@@ -230,7 +231,7 @@ def test_no_more_are_open_than_may_be() -> None:
             for topic in topics:
                 await fill(sim, topic, 0, 3)
                 assert await values(sim, topic) == expected(3)
-                assert len(sim.node._tables) <= 2
+                assert len(sim.node.tables) <= 2
         assert tables.opened == 8
         await sim.topics.delete(topics[0].name)
         await sim.clock.sleep(5_000)
@@ -298,3 +299,44 @@ def test_a_topic_that_keeps_everything_and_a_mapping_that_is_over() -> None:
         assert (await latest(sim, grown, "k0")).offset == -1
 
     run(main)
+
+
+def test_metrics_say_what_was_asked_and_what_it_cost() -> None:
+    tables = KeptTables()
+
+    async def main(sim: SimulatedNode) -> None:
+        topic, other = await compacted_topic(sim), await sim.topic("others")
+        await fill(sim, topic, 0, 30)
+        assert table_metrics(sim) == {"indexed": 0, "index failures": 0, "open": 0}
+        await latest(sim, topic, "k0")
+        await latest(sim, topic, "other")
+        with pytest.raises(ServerError):
+            await latest(sim, other, "k0")
+        asked = {"found": 1, "without_value": 1, "failed": 1}
+        assert table_metrics(sim) == {**asked, "indexed": 30, "index failures": 0, "open": 1}
+        [index] = tables.kept.values()
+        index.apply({digest_of("k1"): 0}, index.state)
+        with pytest.raises(ServerError):
+            await latest(sim, topic, "k1")
+        assert (await latest(sim, topic, "k1")).record == value("k1", "26")
+        asked = {"found": 2, "without_value": 1, "failed": 2}
+        assert table_metrics(sim) == {**asked, "indexed": 60, "index failures": 1, "open": 1}
+
+    run(main, tables)
+
+
+def table_metrics(sim: SimulatedNode) -> dict[str, float]:
+    """Without the results that nothing came to."""
+    names = {
+        "acklog_table_indexed_messages_total": "indexed",
+        "acklog_table_index_failures_total": "index failures",
+        "acklog_table_indexes_open": "open",
+    }
+    found: dict[str, float] = {}
+    for family in NodeCollector(sim.node, sim.metadata, names_max=10).collect():
+        for sample in family.samples:
+            if sample.name == "acklog_table_lookups_total" and sample.value:
+                found[sample.labels["result"]] = sample.value
+            elif sample.name in names:
+                found[names[sample.name]] = sample.value
+    return found
