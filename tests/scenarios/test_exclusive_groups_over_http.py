@@ -71,7 +71,7 @@ async def stop_coordinator(cluster: Cluster) -> None:
     await cluster.stop(cluster.state(topic, coordinator_partition(group.id, topic)).leader)
 
 
-# --- names that outlive their process ------------------------------------------------------------------------------------
+# --- names that outlive their process --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("nodes", NODES)
@@ -137,7 +137,7 @@ def test_a_name_is_taken_over_only_from_who_was_silent_for_half_its_session(node
     ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
-# --- who gets what -------------------------------------------------------------------------------------------------------
+# --- who gets what ---------------------------------------------------------------------------------------------------
 
 
 def rack_of(node_id: int) -> str:
@@ -246,7 +246,7 @@ def test_a_topic_that_is_made_later_joins_those_of_a_pattern(nodes: int) -> None
     ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
-# --- a pause -------------------------------------------------------------------------------------------------------------
+# --- a pause ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("nodes", NODES)

@@ -133,7 +133,7 @@ def test_a_position_that_was_cut_away_is_told_where_it_diverged() -> None:
             assert answer.json()["divergedAt"] == SENT
         assert (await commit(client, SENT, leaderEpoch=first)).status_code == 200
 
-    run(main, nodes=nodes)
+    run(main)
 
 
 @pytest.mark.parametrize(
