@@ -1,10 +1,12 @@
 """Order by key under load: many keys of very different volume, consumers that fail and die, a server that is killed.
 
-    python -m loadtests.key_order [--messages 1000000] [--keys 10000] [--restarts 3] [--rounds 1] [--stuck 500000]
+    python -m loadtests.key_order [--messages 1000000] [--keys 10000] [--restarts 3] [--consumer-kills 20] [--rounds 1]
+                                  [--stuck 500000]
 
 A server with an empty directory. `rates` drains the same topic with shared groups and with key-ordered ones by turns,
 without faults: what order costs. `order` drains it with another key-ordered group, while consumers give back, forget
-what they hold, and the server is killed; every answer is held against what was acknowledged before it (`KeyLedger`).
+what they hold, are killed in the middle of whatever they do (their connections end, and nothing is settled), and the
+server is killed; every answer is held against what was acknowledged before it (`KeyLedger`).
 `stuck` puts messages of one key in front of others, lets a consumer hold the first of them, and measures how long the
 messages of the others wait, beside the same without a stuck key, and what the server's memory is.
 """
@@ -104,29 +106,48 @@ async def rates(client: acklog.AsyncClient, count: int, consumers: int, rounds: 
 
 
 class Chaos:
-    """Consumers of a key-ordered group that do not do what they should."""
+    """Consumers of a key-ordered group that do not do what they should, each with connections of its own."""
 
-    def __init__(self, client: acklog.AsyncClient, group: str, ledger: KeyLedger) -> None:
-        self._client = client
+    def __init__(self, url: str, group: str, ledger: KeyLedger) -> None:
+        self._url = url
         self._group = group
         self._ledger = ledger
         self._random = random.Random(SEED)
         self.counts: Counter[str] = Counter()
 
-    async def consume(self) -> None:
+    async def run(self, consumers: int, *, kills: int) -> None:
+        """Until everything is done; who is killed has a successor."""
+        running = [asyncio.create_task(self._consume()) for _ in range(consumers)]
+        total = sum(self._ledger.sent.values())
+        for number in range(kills):
+            while self._ledger.done_count < total * (number + 1) / (kills + 1):
+                await asyncio.sleep(0.02)
+            victim = self._random.randrange(consumers)
+            running[victim].cancel()
+            await asyncio.gather(running[victim], return_exceptions=True)
+            self.counts["consumers killed"] += 1
+            running[victim] = asyncio.create_task(self._consume())
+        await asyncio.gather(*running)
+
+    async def _consume(self) -> None:
+        """Where it is cancelled, its connections end with whatever was under way on them."""
+        async with acklog.AsyncClient(self._url) as client:
+            await self._consume_by(client)
+
+    async def _consume_by(self, client: acklog.AsyncClient) -> None:
         while not self._ledger.is_done:
             try:
-                received = await self._client.receive(
+                received = await client.receive(
                     TOPIC, group=self._group, max_messages=RECEIVED_AT_ONCE, wait_s=1, visibility_s=VISIBILITY_S
                 )
                 messages = list(received)
                 self._ledger.delivered([numbered(message) for message in messages])
-                await self._settle(messages)
+                await self._settle(client, messages)
             except acklog.AcklogError:
                 self.counts["errors"] += 1
                 await asyncio.sleep(0.2)
 
-    async def _settle(self, messages: list[acklog.Message]) -> None:
+    async def _settle(self, client: acklog.AsyncClient, messages: list[acklog.Message]) -> None:
         if self._random.random() < FORGOTTEN_SHARE:
             self.counts["answers forgotten"] += 1
             return
@@ -141,19 +162,25 @@ class Chaos:
         for message in done:  # from here on it may be done, whatever becomes of the call
             self._ledger.settled(*numbered(message))
         if done:
-            results = await self._client.ack(done)
+            results = await client.ack(done)
             self.counts["late acknowledgements"] += sum(result.error is not None for result in results)
         if failed:
             self.counts["nacks"] += len(failed)
-            await self._client.nack(list(failed.values()), delay_s=0.1)
+            await client.nack(list(failed.values()), delay_s=0.1)
 
 
 async def order(
-    client: acklog.AsyncClient, server: ServerProcess, messages: list[Numbered], *, consumers: int, restarts: int
+    client: acklog.AsyncClient,
+    server: ServerProcess,
+    messages: list[Numbered],
+    *,
+    consumers: int,
+    restarts: int,
+    consumer_kills: int,
 ) -> dict[str, Any]:
     await client.groups.create("order", mode="keyOrdered", max_attempts=1000)
     ledger = KeyLedger(dict(Counter(key for key, _ in messages)))
-    chaos = Chaos(client, "order", ledger)
+    chaos = Chaos(server.url, "order", ledger)
     began = time.perf_counter()
 
     async def kill() -> None:
@@ -163,7 +190,7 @@ async def order(
             await server.kill()
             await server.start()
 
-    await asyncio.gather(kill(), *[chaos.consume() for _ in range(consumers)])
+    await asyncio.gather(kill(), chaos.run(consumers, kills=consumer_kills))
     seconds = time.perf_counter() - began
     progress = await client.groups.offsets("order")
     return {
@@ -232,18 +259,20 @@ def main(
     keys: Annotated[int, typer.Option(min=10)] = 10_000,
     consumers: Annotated[int, typer.Option(min=1, max=64)] = 16,
     restarts: Annotated[int, typer.Option(min=0, max=20)] = 3,
+    consumer_kills: Annotated[int, typer.Option(min=0, max=1_000)] = 20,
     rounds: Annotated[int, typer.Option(min=1, max=20, help="Of the rates.")] = 1,
     stuck_messages: Annotated[int, typer.Option("--stuck", min=0, help="0: none.")] = 50_000,
     seconds: Annotated[float, typer.Option(min=2, help="How long others are measured beside a stuck key.")] = 10,
 ) -> None:
     """Figures as JSON; exit code 1 where order was violated or something is left undone."""
-    figures = asyncio.run(_measure(messages, keys, consumers, restarts, rounds, stuck_messages, seconds))
+    chaos = {"consumers": consumers, "restarts": restarts, "consumer_kills": consumer_kills}
+    figures = asyncio.run(_measure(messages, keys, chaos, rounds, stuck_messages, seconds))
     typer.echo(json.dumps(figures, indent=2))
     raise typer.Exit(1 if figures["order"]["violations"] or figures["order"]["left undone"] else 0)
 
 
 async def _measure(
-    count: int, keys: int, consumers: int, restarts: int, rounds: int, stuck_messages: int, seconds: float
+    count: int, keys: int, chaos: dict[str, int], rounds: int, stuck_messages: int, seconds: float
 ) -> dict[str, Any]:
     messages = zipf_messages(count, keys)
     with tempfile.TemporaryDirectory(prefix="acklog-keys-") as directory:
@@ -251,8 +280,8 @@ async def _measure(
             await client.topics.create(TOPIC, partitions=PARTITIONS)
             await send_all(client, TOPIC, messages)
             return {
-                "rates": await rates(client, count, consumers, rounds),
-                "order": await order(client, server, messages, consumers=consumers, restarts=restarts),
+                "rates": await rates(client, count, chaos["consumers"], rounds),
+                "order": await order(client, server, messages, **chaos),
                 "stuck": await stuck(client, server.pid, stuck_messages, seconds) if stuck_messages else {},
             }
 

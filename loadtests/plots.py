@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from loadtests.rebalance_result import Outcome
 from loadtests.result import Result
 from loadtests.rounds import nines_of, spread_of
 from loadtests.scenarios import OPEN_LOOP_P99_TARGET_MS
@@ -17,6 +18,7 @@ PERCENTS = (0.0, 90.0, 99.0, 99.9, 99.99)
 RATE_UNITS = ("requests/s", "messages/s", "MB/s")
 OURS, LIMITS = "#1f6feb", ("#8c959f", "#c4a484", "#b0c4b1")
 BAR_HEIGHT_INCHES = 0.26
+STAYED, MOVED = OURS, "#cf222e"
 
 
 @contextmanager
@@ -90,6 +92,25 @@ def _draw_bars(axes: Axes, unit: str, results: Sequence[Result]) -> None:
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel(unit)
     axes.set_xlim(0, 1.12 * axes.get_xlim()[1])
+
+
+def draw_gaps(outcomes: Sequence[Outcome], path: Path) -> None:
+    """The longest time in which nothing came of each partition, a panel for each thing that happened to its group."""
+    with _style():
+        figure = _figure(width=2.1 * len(outcomes) + 0.6, height=3.2)
+        panels = figure.subplots(1, len(outcomes), sharey=True, squeeze=False)
+        for axes, outcome in zip(panels[0], outcomes, strict=True):
+            for name, gaps, color in (("stayed", outcome.stayed_s, STAYED), ("moved", outcome.moved_s, MOVED)):
+                axes.scatter(list(gaps), list(gaps.values()), s=9, color=color, label=f"{name}: {len(gaps)}")
+            if outcome.allowed_s:
+                axes.axhline(outcome.allowed_s, color=MOVED, linewidth=0.8, linestyle="--")
+            axes.set_yscale("log")
+            axes.set_title(outcome.what)
+            axes.set_xlabel("partition")
+            axes.grid(True, which="major", alpha=0.3)
+            axes.legend(loc="center right", frameon=False, handletextpad=0.1)
+        panels[0][0].set_ylabel("s, longest gap")
+        _save(figure, path)
 
 
 def _figure(*, width: float, height: float) -> Figure:

@@ -1,6 +1,5 @@
 """The consumer for threads in groups that keep an order, on a real server: failures, members that come and go."""
 
-import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import count
@@ -11,6 +10,7 @@ from acklog import Client, Message, OutgoingMessage, TopicPartition
 from acklog.consumer.consumer import Consumer
 from acklog.errors import WrongGroupMode
 from tests.support.server_process import ServerProcess
+from tests.support.serving import Serving
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -40,26 +40,6 @@ def send(client: Client, topic: str, messages: int, *, keys: int) -> None:
 def is_done(client: Client, group: str, messages: int) -> bool:
     found = client.groups.offsets(group).offsets
     return sum(each.progress or 0 for each in found) == messages
-
-
-class Serving:
-    """A consumer that works in a thread of its own until the end of the block."""
-
-    def __init__(self, consumer: Consumer, handler: object, *, concurrency: int = 4) -> None:
-        self.consumer = consumer
-        self._thread = threading.Thread(target=consumer.serve, args=(handler,), kwargs={"concurrency": concurrency})
-
-    def __enter__(self) -> "Serving":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        self.consumer.stop()
-        self._thread.join(WAIT_SECONDS)
-        assert not self._thread.is_alive()
 
 
 def test_threads_keep_the_order_of_each_key_though_handlers_fail(client: Client, topic: str) -> None:

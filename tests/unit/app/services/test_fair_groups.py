@@ -1,6 +1,8 @@
-"""Groups that are fair among keys, as clients of a cluster's gateway see them. Whole nodes on virtual time."""
+"""Groups that are fair among keys, partitions and topics, as clients of a gateway see them. Whole nodes on virtual
+time."""
 
 from collections import Counter
+from math import ceil
 from typing import Any
 
 import httpx2
@@ -9,6 +11,7 @@ import pytest
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
 NODES = [1, 3]
+LARGE = 100
 
 
 async def made(
@@ -107,3 +110,52 @@ def test_a_setting_of_other_modes_is_refused_by_name_and_changes_nothing() -> No
         assert (settings["fairBy"], settings["maxInFlightPerKey"]) == ("none", None)
 
     ClusterBuilder().nodes(1).gateway().run(main)
+
+
+async def filled(cluster: Cluster, **topics: list[int]) -> httpx2.AsyncClient:
+    """A client, and topics with so many messages in each of their partitions."""
+    client = client_of(cluster.gateways[0])
+    for name, counts in topics.items():
+        await cluster.in_sync(await cluster.topic(name, replicas=len(cluster.nodes), partitions=len(counts)))
+        for partition, count in enumerate(counts):
+            messages = [{"body": number, "partition": partition} for number in range(count)]
+            assert (await client.post("/messages", json={"queue": name, "messages": messages})).status_code == 201
+    return client
+
+
+async def receives_until(
+    client: httpx2.AsyncClient, topics: list[str], groups: list[str], place: tuple[str, int]
+) -> int:
+    """How many receives until each of the groups, which ask by turns, has got something from there."""
+    starving = set(groups)
+    for count in range(1, LARGE):
+        for group in groups:
+            found = (await receive(client, queue=topics, group=group, waitSeconds=1))["messages"]
+            if place in {(message["queue"], message["partition"]) for message in found}:
+                starving.discard(group)
+        if not starving:
+            return count
+    raise AssertionError("some starve")
+
+
+@pytest.mark.parametrize("nodes", NODES)
+def test_a_small_partition_waits_for_one_receive_of_each_larger_one(nodes: int) -> None:
+    """The nodes come in turn, and at each of them its partitions."""
+
+    async def main(cluster: Cluster) -> None:
+        client = await filled(cluster, orders=[LARGE, LARGE, LARGE, 1])
+        assert await receives_until(client, ["orders"], ["a"], ("orders", 3)) <= nodes * ceil(4 / nodes)
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+@pytest.mark.parametrize("nodes", NODES)
+@pytest.mark.parametrize("groups", [["a"], ["b", "c"], ["d", "e", "f"]])
+def test_a_small_topic_waits_for_one_receive_of_the_larger_one_whatever_other_groups_ask(
+    nodes: int, groups: list[str]
+) -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await filled(cluster, large=[LARGE], small=[1])
+        assert await receives_until(client, ["large", "small"], groups, ("small", 0)) <= 2
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)

@@ -80,7 +80,8 @@ def test_a_topic_that_was_made_a_moment_ago_is_assigned_at_once(nodes: int) -> N
     ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
-def test_the_group_shows_its_members() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_the_group_shows_its_members(nodes: int) -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster, 2)
         described = (await client.get("/groups/workers")).json()
@@ -111,10 +112,11 @@ def test_the_group_shows_its_members() -> None:
         described = (await client.get("/groups/workers")).json()
         assert [each["member"] for each in described["members"]] == ["one"]
 
-    ClusterBuilder().nodes(1).gateway().run(main)
+    ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
-def test_who_is_silent_goes_after_its_session_timeout() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_who_is_silent_goes_after_its_session_timeout(nodes: int) -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster, sessionTimeoutMs=2_000)
         one = await join(client, "one")
@@ -126,10 +128,11 @@ def test_who_is_silent_goes_after_its_session_timeout() -> None:
         call = client.post(f"{MEMBERS}/one/heartbeat", json={"memberEpoch": one["memberEpoch"]})
         await refused(call, 404, "MEMBER_UNKNOWN", "member")
 
-    ClusterBuilder().nodes(1).gateway().run(main)
+    ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
-def test_what_a_process_has_in_hand_is_not_its_own_once_another_has_taken_its_static_name() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_what_a_process_has_in_hand_is_not_its_own_once_another_has_taken_its_static_name(nodes: int) -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster, 1, sessionTimeoutMs=6_000)
         for number in range(6):
@@ -150,10 +153,11 @@ def test_what_a_process_has_in_hand_is_not_its_own_once_another_has_taken_its_st
             assert [each["code"] for each in results["results"]] == ["RECEIPT_STALE"] * 3, (call, results)
         assert (await client.post("/ack", json={"receipts": [each["receipt"] for each in again]})).status_code == 200
 
-    ClusterBuilder().nodes(1).gateway().run(main)
+    ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
-def test_a_heartbeat_on_its_way_does_not_take_back_a_static_name_that_was_left() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_a_heartbeat_on_its_way_does_not_take_back_a_static_name_that_was_left(nodes: int) -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster)
         first = await join(client, "one", static=True, instanceId="first")
@@ -162,10 +166,11 @@ def test_a_heartbeat_on_its_way_does_not_take_back_a_static_name_that_was_left()
         await refused(client.post(f"{MEMBERS}/one/heartbeat", json=late), 404, "MEMBER_UNKNOWN", "member")
         await join(client, "one", static=True, instanceId="second")
 
-    ClusterBuilder().nodes(1).gateway().run(main)
+    ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
-def test_two_processes_of_one_static_name() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_two_processes_of_one_static_name(nodes: int) -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster)
         first = await join(client, "one", static=True, instanceId="first")
@@ -180,10 +185,11 @@ def test_two_processes_of_one_static_name() -> None:
         await refused(client.post(f"{MEMBERS}/one/heartbeat", json=late), 409, "MEMBER_FENCED", "memberEpoch")
         await refused(client.delete(f"{MEMBERS}/one?instanceId=first"), 409, "MEMBER_FENCED", "instanceId")
 
-    ClusterBuilder().nodes(1).gateway().run(main)
+    ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
-def test_a_members_name_is_text() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_a_members_name_is_text(nodes: int) -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster)
         for path in (f"{MEMBERS}/%ff%fe", f"{MEMBERS}/o%c3"):
@@ -192,10 +198,11 @@ def test_a_members_name_is_text() -> None:
         assert (await client.put(f"{MEMBERS}/%ef%bf%bd", json={"topics": ["orders"]})).status_code == 200
         assert (await client.delete(f"{MEMBERS}/%ef%bf%bd")).status_code == 204
 
-    ClusterBuilder().nodes(1).gateway().run(main)
+    ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
-def test_wrong_use_is_told_and_changes_nothing() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_wrong_use_is_told_and_changes_nothing(nodes: int) -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster, 2)
         await join(client, "one")
@@ -222,7 +229,7 @@ def test_wrong_use_is_told_and_changes_nothing() -> None:
         shared = client.put("/groups/other", json={"settings": {"assignor": "lag"}})
         await refused(shared, 400, "INVALID_FIELD", "settings.assignor")
 
-    ClusterBuilder().nodes(1).gateway().run(main)
+    ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
 def test_a_deleted_group_is_gone_with_its_members() -> None:
@@ -247,7 +254,8 @@ def test_a_deleted_group_is_gone_with_its_members() -> None:
     ClusterBuilder().nodes(1).gateway().run(main)
 
 
-def test_another_assignor_takes_effect_at_once() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_another_assignor_takes_effect_at_once(nodes: int) -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster)
         for member in ("one", "two", "three"):
@@ -257,7 +265,7 @@ def test_another_assignor_takes_effect_at_once() -> None:
         shown = (await client.get(MEMBERS)).json()["members"]
         assert [partitions(each) for each in shown] == [[0, 1], [2, 3], [4, 5]]
 
-    ClusterBuilder().nodes(1).gateway().run(main)
+    ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
 def test_the_topic_with_the_groups_state_is_nobodys_to_read_or_change() -> None:

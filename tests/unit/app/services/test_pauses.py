@@ -39,20 +39,20 @@ async def change(client: httpx2.AsyncClient, what: str, **named: Any) -> Any:
 
 
 @pytest.mark.parametrize("nodes", NODES)
-@pytest.mark.parametrize("mode", ["shared", "keyOrdered"])
+@pytest.mark.parametrize("mode", ["shared", "keyOrdered", "exclusive"])
 def test_a_paused_group_gets_nothing_and_may_settle_what_it_has(nodes: int, mode: str) -> None:
     async def main(cluster: Cluster) -> None:
         client, _ = await made(cluster, mode=mode)
-        leased = (await receive(client, max=1))["messages"]
+        leased = (await receive(client, max=1, consumer="ada", waitSeconds=5))["messages"]
         [paused] = await change(client, "pause")
         assert (paused["topic"], paused["partitions"]) == (None, None)
-        assert (await receive(client))["reason"] == "PAUSED"
+        assert (await receive(client, consumer="ada"))["reason"] == "PAUSED"
         assert (await client.post("/ack", json={"receipt": leased[0]["receipt"]})).status_code == 200
         offsets = (await client.get("/groups/workers/offsets")).json()["offsets"]
         assert [each["paused"] for each in offsets] == [True] * PARTITIONS
         assert (await client.get("/groups/workers")).json()["paused"] == [paused]
         assert await change(client, "resume") == []
-        assert len((await receive(client))["messages"]) == 3
+        assert len((await receive(client, consumer="ada"))["messages"]) == 3
 
     ClusterBuilder().nodes(nodes).gateway().run(main)
 

@@ -16,6 +16,7 @@ from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Put
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
+NODES = [1, 3]
 SENT = 10
 AT_ONE = {"topic": "orders", "partition": 0, "offset": 1}
 Main = Callable[[Cluster, httpx2.AsyncClient], Coroutine[Any, Any, None]]
@@ -49,7 +50,7 @@ async def bodies(client: httpx2.AsyncClient, count: int = 100) -> list[int]:
     return [message["body"] for message in answer.json()["messages"]]
 
 
-@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("nodes", NODES)
 def test_what_is_committed_is_done_for_everybody(nodes: int) -> None:
     async def main(cluster: Cluster, client: httpx2.AsyncClient) -> None:
         answer = await commit(
@@ -81,7 +82,8 @@ def test_another_leader_knows_it() -> None:
     run(main, nodes=3)
 
 
-def test_back_goes_only_who_knows_where_the_group_is() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_back_goes_only_who_knows_where_the_group_is(nodes: int) -> None:
     async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
         await commit(client, 6)
         before = await progress(client)
@@ -96,10 +98,11 @@ def test_back_goes_only_who_knows_where_the_group_is() -> None:
         assert (await commit(client, 2, expected=6)).json()["offsets"][0]["progress"] == 2
         assert await bodies(client) == list(range(2, SENT))
 
-    run(main)
+    run(main, nodes=nodes)
 
 
-def test_a_position_that_the_log_does_not_have_is_refused() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_a_position_that_the_log_does_not_have_is_refused(nodes: int) -> None:
     async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
         beyond = await commit(client, SENT + 1)
         assert (beyond.status_code, beyond.json()["code"]) == (416, "OFFSET_OUT_OF_RANGE")
@@ -109,7 +112,7 @@ def test_a_position_that_the_log_does_not_have_is_refused() -> None:
         assert (await commit(client, SENT)).status_code == 200
         assert await bodies(client) == []
 
-    run(main)
+    run(main, nodes=nodes)
 
 
 def test_a_position_that_was_cut_away_is_told_where_it_diverged() -> None:
@@ -153,7 +156,8 @@ def test_a_position_that_was_cut_away_is_told_where_it_diverged() -> None:
         ({"offsets": [{**AT_ONE, "to": "latest"}]}, "UNKNOWN_FIELD", None),
     ],
 )
-def test_wrong_use_changes_nothing(body: dict[str, Any], code: str, field: str | None) -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_wrong_use_changes_nothing(nodes: int, body: dict[str, Any], code: str, field: str | None) -> None:
     async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
         answer = await client.put("/groups/workers/offsets", json=body)
         assert 400 <= answer.status_code < 500
@@ -161,7 +165,7 @@ def test_wrong_use_changes_nothing(body: dict[str, Any], code: str, field: str |
         assert field is None or answer.json()["field"] == field
         assert (await client.get("/groups/workers/offsets")).json()["offsets"] == []
 
-    run(main)
+    run(main, nodes=nodes)
 
 
 def test_the_bounds() -> None:
@@ -178,7 +182,8 @@ def test_the_bounds() -> None:
     run(main)
 
 
-def test_of_many_that_expect_the_same_one_wins() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_of_many_that_expect_the_same_one_wins(nodes: int) -> None:
     async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
         await commit(client, 1)
         answers = await asyncio.gather(*(commit(client, 2 + number, expected=1) for number in range(5)))
@@ -186,7 +191,7 @@ def test_of_many_that_expect_the_same_one_wins() -> None:
         assert codes.count(None) == 1
         assert set(codes) <= {None, "COMMIT_CONFLICT", "CONFLICT"}
 
-    run(main)
+    run(main, nodes=nodes)
 
 
 def test_it_waits_until_every_node_knows_it() -> None:
@@ -204,7 +209,7 @@ def test_it_waits_until_every_node_knows_it() -> None:
     run(main)
 
 
-@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("nodes", NODES)
 def test_a_member_of_an_exclusive_group_says_who_it_is(nodes: int) -> None:
     async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
         assert (await client.put("/groups/workers-in-turn", json={"mode": "exclusive"})).status_code == 201

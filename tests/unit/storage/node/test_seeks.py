@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
+NODES = [1, 3]
 SENT = 10
 Main = Callable[[Cluster, httpx2.AsyncClient], Coroutine[Any, Any, None]]
 
@@ -36,7 +37,7 @@ async def progress(client: httpx2.AsyncClient, group: str = "blue") -> dict[int,
     return {each["partition"]: each["progress"] for each in found}
 
 
-@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("nodes", NODES)
 def test_relative_to_where_the_group_is(nodes: int) -> None:
     async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
         await seek(client, {"offset": 3}, partition=0)
@@ -54,7 +55,8 @@ def test_relative_to_where_the_group_is(nodes: int) -> None:
     run(main, nodes=nodes)
 
 
-def test_to_a_message() -> None:
+@pytest.mark.parametrize("nodes", NODES)
+def test_to_a_message(nodes: int) -> None:
     async def main(cluster: Cluster, client: httpx2.AsyncClient) -> None:
         await seek(client, "latest")
         page = (await client.get("/topics/orders/partitions/1/records?offset=0")).json()["records"]
@@ -79,10 +81,10 @@ def test_to_a_message() -> None:
             assert (answer.json()["code"], answer.json()["field"]) == (code, field)
         assert await progress(client) == before
 
-    run(main)
+    run(main, nodes=nodes)
 
 
-@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("nodes", NODES)
 def test_to_where_another_group_is(nodes: int) -> None:
     async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
         await seek(client, {"offset": 2}, partition=0)
