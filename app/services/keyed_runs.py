@@ -88,6 +88,15 @@ class Run:
             record.schedule = Schedule(delay_ms=delay_ms)
         self.payload = None
 
+    def bind(self, produce: Produce) -> None:
+        """What is seen later and names its partition stays there, whatever becomes of the topic's partitions meanwhile.
+        It changes nothing about whether the content is the same."""
+        for index, record in zip(self.indexes, cast("list[Record]", self.records), strict=True):
+            message = produce.messages[index]
+            if isinstance(message, Outgoing) and message.partition is not None and record.schedule is not None:
+                record.schedule.is_bound = True
+        self.payload = None
+
     def origin(self) -> str:
         """The same for all runs of a request, and different for any other."""
         stem, mark, _ = (self.key or _MARK).partition(_MARK)

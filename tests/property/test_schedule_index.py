@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from acklog.wire.record import Record
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
-from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
+from storage.node.schedule.sqlite_schedule_indexes import SqliteScheduleIndexes
 from storage.schedule.changes import Added, Cancelled, Change, Fired, LostNotes, Moved, Passed
 from storage.schedule.entries import BEGINNING, END, ScheduledEntry, SettledEntry
 from storage.schedule.memory_index import MemoryScheduleIndex
