@@ -17,6 +17,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record, Schedule
 from app.calls.send import (
     TRACE_HEADERS,
+    Outgoing,
     Produce,
     Records,
     Sendable,
@@ -94,7 +95,7 @@ class Run:
         for index, record in zip(self.indexes, cast("list[Record]", self.records), strict=True):
             message = produce.messages[index]
             if isinstance(message, Outgoing) and message.partition is not None and record.schedule is not None:
-                record.schedule.is_bound = True
+                record.schedule = msgspec.structs.replace(record.schedule, is_bound=True)  # others may share it
         self.payload = None
 
     def origin(self) -> str:
