@@ -14,8 +14,13 @@ from acklog.wire.partitioner import hash_of_key
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record, Schedule
 from cluster.errors import ServerError
+from cluster.model import keys
+from cluster.model.codec import encode
 from cluster.model.mapping_starts import is_in_force
-from cluster.model.values import CleanupPolicy, GroupMode, GroupSettings, PartitionLife, Topic
+from cluster.model.values import CleanupPolicy, GroupMode, GroupSettings, NodeRegistration, PartitionLife, Topic
+from cluster.ports.coordination import Delete, Put
+from storage.log.log_table import LogKind
+from storage.node.partition.partition_host import PartitionHost
 from storage.node.replicas.led_partition import Partition
 from storage.node.schedule.schedule_writer import ScheduleWriter
 from storage.rpc.messages import ProduceRequest, ProduceResponse, ReceiveRequest
@@ -446,5 +451,125 @@ def test_nothing_is_taken_by_a_mapping_that_is_not_in_force() -> None:
         starter.under_way -= 1
         await sim.clock.sleep(2_000)
         assert await sim.bodies_in_log(topic) == [b"keyless", b"keyed"]
+
+    with_node(main)
+
+
+def test_what_is_due_goes_by_its_mapping_as_a_send_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next mapping begins behind it, and it is refused once that has begun."""
+    append_own = PartitionHost.append_own
+    seen: list[int] = []
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        await later(sim, topic, b"late", delay_ms=500)
+
+        async def appended(self: PartitionHost, batch: bytearray, **options: Any) -> ProduceResponse:
+            appending = asyncio.ensure_future(append_own(self, batch, **options))
+            await asyncio.sleep(0)
+            if self.log.key.kind == LogKind.MESSAGES:
+                seen.append(self.gate.under_way)
+            return await appending
+
+        host = partition_of(sim, topic).host
+        monkeypatch.setattr(PartitionHost, "append_own", appended)
+        await sim.clock.sleep(1_000)
+        assert await sim.bodies_in_log(topic) == [b"late"]
+        assert seen == [1]
+        assert host.gate.under_way == 0
+        await grown(sim, topic)
+        with pytest.raises(ServerError) as caught:
+            await append_own(host, encode_batch([Record(b"x", key=MOVING)]), timeout_ms=1_000, mapping=0)
+        assert caught.value.code is ProblemCode.CONFLICT
+
+    with_node(main)
+
+
+def test_while_a_node_of_an_earlier_version_is_there_nothing_is_handed_over() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        earlier = NodeRegistration(9, 1, "d9", "elsewhere:1", is_leaving=True, newest_protocol=7)
+        await sim.store.transact([], [Put(keys.node(9), encode(earlier))])
+        await later(sim, topic, b"first", delay_ms=500)
+        await later(sim, topic, b"second", delay_ms=5_000)
+        topic = await grown(sim, topic)
+        await sim.clock.sleep(2_000)
+        assert await bodies(sim, topic) == [[b"first"], []]
+        await sim.store.transact([], [Delete(keys.node(9))])
+        await sim.clock.sleep(5_000)
+        assert await bodies(sim, topic) == [[b"first"], [b"second"]]
+
+    with_node(main)
+
+
+def test_a_partition_that_takes_nothing_over_holds_up_no_other() -> None:
+    """Not as long as what waits for it leaves room in memory; and it is asked again when it does not answer."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        stays = next(f"s{n}" for n in range(99) if hash_of_key(f"s{n}") % 3 == 0)
+        other = next(f"o{n}" for n in range(99) if hash_of_key(f"o{n}") % 3 == 2)
+        stuck = next(f"k{n}" for n in range(99) if hash_of_key(f"k{n}") % 3 == 1)
+        for n in range(5):
+            await later(sim, topic, b"stuck%d" % n, key=stuck, delay_ms=1_000)
+            await later(sim, topic, b"stays%d" % n, key=stays, delay_ms=1_000 + n * 100)
+            await later(sim, topic, b"other%d" % n, key=other, delay_ms=1_000 + n * 100)
+        topic = await grown(sim, topic, 3)
+        adopt, asked = sim.node.adopt, []
+
+        async def stuck_adopt(request: AdoptRequest) -> Any:
+            if request.partition != 1 or len(asked) > 1:
+                return await adopt(request)
+            asked.append(sim.clock.monotonic_ms())
+            return await asyncio.Event().wait()
+
+        sim.node.adopt = stuck_adopt  # type: ignore[method-assign]
+        await sim.clock.sleep(4_000)
+        expected = [[name + b"%d" % n for n in range(5)] for name in (b"stays", b"stuck", b"other")]
+        assert await bodies(sim, topic) == [expected[0], [], expected[2]]
+        await sim.clock.sleep(20_000)
+        assert await bodies(sim, topic) == expected
+        settings = sim.settings.schedule
+        assert asked[1] - asked[0] >= settings.hand_over_timeout_ms + settings.retry_pause_ms
+
+    with_node(main, replace(FEW, schedule=replace(FEW.schedule, near_messages_max=20)))
+
+
+def test_what_was_on_its_way_to_a_partition_that_is_gone_is_delivered_elsewhere() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        sent = await later(sim, topic, b"late", delay_ms=500)
+        topic = await grown(sim, topic)
+
+        async def refuse(request: AdoptRequest) -> None:
+            raise ServerError(ProblemCode.UNAVAILABLE, "not now")
+
+        adopt = sim.node.adopt
+        sim.node.adopt = refuse  # type: ignore[method-assign, assignment]
+        await sim.clock.sleep(1_500)
+        topic = await in_force(sim, await sim.topics.decommission(topic.name, [1]))
+        while (state := sim.metadata.partition(topic.id, 1)) is None or state.life is not PartitionLife.GONE:
+            await sim.clock.sleep(100)
+        sim.node.adopt = adopt  # type: ignore[method-assign]
+        for _ in range(2):
+            await sim.clock.sleep(2_000)
+            assert await sim.bodies_in_log(topic) == [b"late"]
+            assert (await look(sim.node, topic, sent)).message_offset == 0
+            await restarted(sim)
+
+    with_node(main)
+
+
+def test_a_batch_that_is_damaged_is_refused_and_changes_nothing() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await grown(sim, await sim.topic(), 2)
+        with pytest.raises(ServerError) as caught:
+            await sim.node.adopt(AdoptRequest(topic.id, 1, b"nonsense", origin=0, epoch=1, number=1, mapping=1))
+        assert (caught.value.code, caught.value.field) == (ProblemCode.INVALID_FIELD, "batch")
+        when = Schedule(at_ms=5, id=str(ScheduleId(topic.id, 0, 1, 7)))
+        batch = bytes(encode_batch([Record(b"a", key=MOVING, schedule=when)]))
+        await sim.node.adopt(AdoptRequest(topic.id, 1, batch, origin=0, epoch=1, number=1, mapping=1))
+        await sim.clock.sleep(500)
+        assert await bodies(sim, topic) == [[], [b"a"]]
 
     with_node(main)
