@@ -6,11 +6,13 @@ from crc32c import crc32c
 
 class Schedule(msgspec.Struct, array_like=True, gc=False):
     """When a message is to be seen: at `at_ms`, or (where that is -1) `delay_ms` after its batch was appended to the
-    schedule log. Once it is among the messages, `id` says as which scheduled message it got there."""
+    schedule log. Once it has left that log, for the messages or another partition's schedule, `id` says as which
+    scheduled message. `is_bound`: its sender chose the partition, so it stays there, whatever its key."""
 
     at_ms: int = -1
     delay_ms: int = -1
     id: str = ""
+    is_bound: bool = False
 
 
 class Record(msgspec.Struct, array_like=True, gc=False):
@@ -33,9 +35,11 @@ class Record(msgspec.Struct, array_like=True, gc=False):
         """What its producer said of it, as it was encoded by the first version: of a message without anything that
         came later, the same for ever."""
         first = (self.body, self.key, self.headers, self.tags, self.timestamp_ms, self.content_type)
+        when = self.schedule
+        told = None if when is None else (when.at_ms, when.delay_ms, when.id)
         if self.ttl_ms is not None:
-            return (*first, self.schedule, self.ttl_ms)
-        return first if self.schedule is None else (*first, self.schedule)
+            return (*first, told, self.ttl_ms)
+        return first if told is None else (*first, told)
 
     @property
     def is_tombstone(self) -> bool:

@@ -84,12 +84,15 @@ class NodeCollector(Collector):
                 figures.late_ms += schedule.figures.late_ms
                 figures.recurred += schedule.figures.recurred
                 figures.passed_over += schedule.figures.passed_over
+                figures.handed_over += schedule.figures.handed_over
                 figures.late_ms_max = max(figures.late_ms_max, schedule.figures.late_ms_max)
         yield _family("acklog_scheduled_pending", "Messages that are to be seen later", ["topic"], pending)
         text = "Scheduled messages that became visible, by the leaders of now"
         yield _gauge("acklog_scheduled_delivered", text, figures.delivered)
         text = "By how much those were late, all together, in seconds"
         yield _gauge("acklog_scheduled_late_seconds", text, figures.late_ms / 1000)
+        text = "Scheduled messages that went to another partition when they were due, by the leaders of now"
+        yield _gauge("acklog_scheduled_handed_over", text, figures.handed_over)
         text = "Messages of recurring schedules, by the leaders of now"
         yield _gauge("acklog_recurring_sent", text, figures.recurred)
         text = "Times of recurring schedules that got no message, as far as they were counted"

@@ -26,7 +26,7 @@ from storage.disk.thread_executor import ThreadExecutor
 from storage.log.data_directory import read_meta
 from storage.log.directory_role import claim_for_node
 from storage.node.partition.node_settings import NodeSettings
-from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
+from storage.node.schedule.sqlite_schedule_indexes import SqliteScheduleIndexes
 from storage.node.table.sqlite_table_index import SqliteTableIndexes
 from storage.rpc.tcp_transport import TcpTransport
 from storage.schedule.schedule_index import SCHEDULES_DIRECTORY

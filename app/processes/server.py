@@ -22,7 +22,7 @@ from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.node.partition.node_settings import NodeSettings
-from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
+from storage.node.schedule.sqlite_schedule_indexes import SqliteScheduleIndexes
 from storage.node.table.sqlite_table_index import SqliteTableIndexes
 from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
 from storage.table.table_index import TABLES_DIRECTORY

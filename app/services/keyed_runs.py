@@ -17,6 +17,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record, Schedule
 from app.calls.send import (
     TRACE_HEADERS,
+    Outgoing,
     Produce,
     Records,
     Sendable,
@@ -86,6 +87,15 @@ class Run:
         """As the topic says, and not the producer: it changes nothing about whether the content is the same."""
         for record in cast("list[Record]", self.records):
             record.schedule = Schedule(delay_ms=delay_ms)
+        self.payload = None
+
+    def bind(self, produce: Produce) -> None:
+        """What is seen later and names its partition stays there, whatever becomes of the topic's partitions meanwhile.
+        It changes nothing about whether the content is the same."""
+        for index, record in zip(self.indexes, cast("list[Record]", self.records), strict=True):
+            message = produce.messages[index]
+            if isinstance(message, Outgoing) and message.partition is not None and record.schedule is not None:
+                record.schedule = msgspec.structs.replace(record.schedule, is_bound=True)  # others may share it
         self.payload = None
 
     def origin(self) -> str:

@@ -74,8 +74,8 @@ class ScheduledService:
         found.sort(key=lambda each: each[:3])
         shown = found[: page.limit]
         next_ = ScheduledCursor(*shown[-1][:3]) if shown and (has_more or len(found) > page.limit) else None
-        views = [_view(item, topic, number) for _, number, _, item in shown]
-        return ScheduledListing(views, pending, None if next_ is None else cursor_text(next_))
+        views = [_view(item, topic, number, _name_of(item, topic, number)) for _, number, _, item in shown]
+        return ScheduledListing(_each_once(views), pending, None if next_ is None else cursor_text(next_))
 
     async def look(self, name: str, schedule_id: ScheduleId, principal: Principal) -> ScheduledView:
         principal.require(Scope.READ)
@@ -119,11 +119,16 @@ class ScheduledService:
         try:
             if action == "look":
                 item = await self._leaders.call(topic_id, number, call, deadline_ms=deadline_ms)
+                while item.partition >= 0:  # it belonged there when it was due
+                    number, offset, epoch = item.partition, item.there_offset, item.there_epoch
+                    if self._is_gone(topic, number):
+                        raise ServerError(ProblemCode.MESSAGE_NOT_FOUND, "it was delivered long ago")
+                    item = await self._leaders.call(topic_id, number, call, deadline_ms=deadline_ms)
             else:  # to do it twice is to do it once
                 item = await self._leaders.change(topic_id, number, again, deadline_ms=deadline_ms)
         except ServerError as error:
             raise _told_to_client(error, topic, number) from None
-        return _view(item, topic, number)
+        return _view(item, topic, number, str(schedule_id))
 
     def _is_gone(self, topic: Topic, number: int) -> bool:
         state = self._metadata.partition(topic.id, number)
@@ -143,9 +148,17 @@ def _since(page: ScheduledRange, number: int) -> tuple[int, int]:
     return (cursor.due_ms + 1, -1) if number < cursor.partition else (cursor.due_ms, -1)
 
 
-def _view(item: ScheduledItem, topic: Topic, number: int) -> ScheduledView:
-    name = ScheduleId(topic.id, number, item.leader_epoch, item.offset)
-    view = ScheduledView(schedule_id=str(name), queue=topic.name, partition=number, state=item.state)
+def _name_of(item: ScheduledItem, topic: Topic, number: int) -> str:
+    return item.name or str(ScheduleId(topic.id, number, item.leader_epoch, item.offset))
+
+
+def _each_once(views: list[ScheduledView]) -> list[ScheduledView]:
+    """What is just being handed over is in two partitions for a moment."""
+    return list({view.schedule_id: view for view in views}.values())
+
+
+def _view(item: ScheduledItem, topic: Topic, number: int, name: str) -> ScheduledView:
+    view = ScheduledView(schedule_id=name, queue=topic.name, partition=number, state=item.state)
     if item.state == SCHEDULED:
         view.deliver_at = item.due_ms
     if item.message_offset >= 0:

@@ -63,6 +63,9 @@ class SendPlanner:
                 if timing.topic_delay_ms:
                     for run in runs:
                         run.delay(timing.topic_delay_ms)
+                if timing.is_later and produce.has_choices:
+                    for run in runs:
+                        run.bind(produce)
                 if runs:
                     parts.append(Part(partition, runs, mapping, timing.is_later))
         return parts

@@ -46,6 +46,10 @@ PROTOCOL_OF_QUOTAS = 6
 PROTOCOL_OF_TOPIC_DELAYS = 7
 """Brought topics that say how much later their messages are seen: who does not know of it would show them at once."""
 
+PROTOCOL_OF_HAND_OVERS = 8
+"""Brought delayed messages that move to the partition that they belong to when they are due, and what leaders note of
+that: who does not know of it appends them where they were sent."""
+
 
 def needed_by_topic(config: TopicConfig) -> int:
     needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]

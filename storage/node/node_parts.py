@@ -26,6 +26,7 @@ from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replicas import Replicas
+from storage.node.schedule.other_schedules import OtherSchedules
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.schedule_keepers import ScheduleKeepers
 from storage.replication.assignment import ReplicaIdentity
@@ -127,6 +128,7 @@ def replica_context(
         snapshots=snapshots,
         passages=passages,
         recurring=RecurringDefinitions(ports.store, ports.metadata, timeout_ms=settings.recurring_store_timeout_ms),
+        others=OtherSchedules(ports.metadata, ports.client_of, timeout_ms=settings.schedule.hand_over_timeout_ms),
         cache=cache,
         filter_figures=filter_figures,
         clock=ports.clock,

@@ -16,13 +16,15 @@ from storage.rpc.schedule_messages import (
     CANCELLED,
     DELIVERED,
     SCHEDULED,
+    AdoptRequest,
+    AdoptResponse,
     ScheduledItem,
     ScheduledListRequest,
     ScheduledListResponse,
     ScheduledRequest,
     ScheduledResponse,
 )
-from storage.schedule.changes import Cancelled, Moved
+from storage.schedule.changes import Cancelled, Moved, first_name
 from storage.schedule.entries import Due, Key, ScheduledEntry, SettledEntry
 from storage.schedule.schedule_index import IndexFailedError
 from storage.schedule.schedule_settings import ScheduleSettings
@@ -42,6 +44,12 @@ class ScheduleCalls:
     async def schedule(self, request: ProduceRequest) -> ProduceResponse:
         """A batch of messages that are to be seen later."""
         return await (await self._partition(request.topic_id, request.partition)).schedule.scheduled.produce(request)
+
+    async def adopt(self, request: AdoptRequest) -> AdoptResponse:
+        """What another partition hands over. The caller bounds the time."""
+        host = (await self._partition(request.topic_id, request.partition)).schedule
+        await host.wait_open()
+        return await host.adoptions.adopt(request)
 
     async def call(self, request: ScheduledRequest) -> ScheduledResponse:
         host = (await self._partition(request.topic_id, request.partition)).schedule
@@ -150,12 +158,18 @@ def _item_of(due: Due) -> ScheduledItem:
     entry, record = due
     bare = msgspec.structs.replace(record, schedule=None)
     size_bytes = len(record.body)
-    return ScheduledItem(entry.id, entry.epoch, SCHEDULED, entry.due_ms, entry.order, size_bytes, bare)
+    item = ScheduledItem(entry.id, entry.epoch, SCHEDULED, entry.due_ms, entry.order, size_bytes, bare)
+    item.name = first_name(record)
+    return item
 
 
 def _item_of_settled(found: SettledEntry) -> ScheduledItem:
     if found.message_offset < 0:
         return ScheduledItem(found.id, found.epoch, CANCELLED)
+    if found.partition >= 0:
+        item = ScheduledItem(found.id, found.epoch, DELIVERED, partition=found.partition)
+        item.there_offset, item.there_epoch = found.message_offset, found.message_epoch
+        return item
     return ScheduledItem(
         found.id, found.epoch, DELIVERED, message_offset=found.message_offset, message_epoch=found.message_epoch
     )
@@ -164,6 +178,8 @@ def _item_of_settled(found: SettledEntry) -> ScheduledItem:
 def _over(item: ScheduledItem) -> ServerError:
     if item.state == CANCELLED:
         return ServerError(ProblemCode.SCHEDULE_OVER, "It was cancelled.", extra={"state": CANCELLED})
+    if item.partition >= 0:
+        return ServerError(ProblemCode.SCHEDULE_OVER, "It was due, and went to the partition that it belongs to.")
     extra: dict[str, object] = {
         "state": DELIVERED,
         "messageOffset": item.message_offset,

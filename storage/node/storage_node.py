@@ -376,6 +376,9 @@ class StorageNode:
     ) -> schedule_messages.ScheduledListResponse:
         return await self._schedules.list(request)
 
+    async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
+        return await self._schedules.adopt(request)
+
     # --- PeerApi ---------------------------------------------------------------------------------------------------
 
     async def fetch(self, request: FetchRequest) -> FetchAnswer:

@@ -131,6 +131,9 @@ class RemoteNode:
         timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
         return await self._channel.call(methods.SCHEDULED_LIST, request, timeout_ms=timeout_ms)
 
+    async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
+        return await self._channel.call(methods.ADOPT, request)
+
     async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
         return await self._channel.call(methods.QUOTA_SHARES, request)
 

@@ -99,5 +99,8 @@ class InProcessNode:
     ) -> schedule_messages.ScheduledListResponse:
         return await self._node.scheduled_list(request)
 
+    async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
+        return await self._node.adopt(request)
+
     async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
         return await self._node.quota_shares(request)

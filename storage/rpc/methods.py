@@ -177,6 +177,16 @@ QUOTA_SHARES = Method(
 # Who asks again asks for the same.
 COMPACT = Method(19, "compact", compaction_messages.CompactRequest, compaction_messages.CompactResponse, since=7)
 LATEST = Method(20, "latest", table_messages.LatestRequest, table_messages.LatestResponse, since=7)
+# Who asks again under the same number changes nothing.
+ADOPT = Method(
+    21,
+    "adopt",
+    schedule_messages.AdoptRequest,
+    schedule_messages.AdoptResponse,
+    request_attachment="batch",
+    since=8,
+    changes_something=lambda _request: True,
+)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
@@ -201,6 +211,7 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
         QUOTA_SHARES,
         COMPACT,
         LATEST,
+        ADOPT,
     )
 }
 """NodeApi's."""

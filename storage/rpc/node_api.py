@@ -83,6 +83,8 @@ class NodeApi(Protocol):
         self, request: schedule_messages.ScheduledListRequest
     ) -> schedule_messages.ScheduledListResponse: ...
 
+    async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse: ...
+
     async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
         """A gateway's part of quotas. Nothing of it is durable; an answer that is lost costs no more than what it
         granted."""

@@ -19,7 +19,10 @@ class _Message(msgspec.Struct, array_like=True, gc=False):
 class ScheduledItem(_Message):
     """A scheduled message. `offset` and `leader_epoch` name it (`acklog.wire.identifiers.ScheduleId`); `state` is
     SCHEDULED, and due at `due_ms`; or DELIVERED, and the message at `message_offset`; or CANCELLED. `order` parts those
-    that are due at the same time. `size_bytes` is that of the body, which a list leaves out of `record`."""
+    that are due at the same time. `size_bytes` is that of the body, which a list leaves out of `record`.
+
+    With `partition` (-1: not) it was handed over to that one's schedule, where `there_offset` and `there_epoch` name
+    it, and which knows more. `name` is its first one where it came from another partition."""
 
     offset: int
     leader_epoch: int
@@ -30,6 +33,10 @@ class ScheduledItem(_Message):
     record: Record | None = None
     message_offset: int = -1
     message_epoch: int = -1
+    partition: int = -1
+    there_offset: int = -1
+    there_epoch: int = -1
+    name: str = ""
 
 
 class ScheduledRequest(_Message):
@@ -72,3 +79,28 @@ class ScheduledListResponse(_Message):
     items: list[ScheduledItem]
     has_more: bool = False
     pending: int = 0
+
+
+class AdoptRequest(_Message):
+    """What one leader asks of another: to take over messages that belong to `partition` by `mapping`, and were in the
+    schedule of partition `origin`. Each record of the batch has its first name, and when it was due; one without a
+    schedule stands for what nobody could read.
+
+    To be repeated until it is answered: (`epoch`, `number`) says which hand-over of `origin` it is. Raises CONFLICT for
+    one that came before the last.
+    """
+
+    topic_id: str
+    partition: int
+    batch: bytes
+    origin: int
+    epoch: int
+    number: int
+    mapping: int
+
+
+class AdoptResponse(_Message):
+    """They are in the schedule, committed, one behind the other: `offset` and `at_epoch` name the first."""
+
+    offset: int
+    at_epoch: int

@@ -17,7 +17,7 @@ from acklog.wire.batch import (
     opaque_payload,
 )
 from acklog.wire.record import Record, Schedule
-from storage.schedule.entries import ScheduledEntry
+from storage.schedule.entries import AdoptionEntry, ScheduledEntry
 
 OVERHEAD_BYTES = 32
 """Of a record beside its body and key, about."""
@@ -78,7 +78,70 @@ class LetGo(msgspec.Struct, array_like=True, frozen=True, tag=6):
     moves: int
 
 
-Note = Cancelled | Moved | Fired | Passed | Kept | Recurred | LetGo
+class HandingOver(msgspec.Struct, array_like=True, frozen=True, tag=7):
+    """They are due, belong to `partition` by now, and go to its schedule in this order: nothing else is decided about
+    them. (`epoch`, `number`) is greater than that of all hand-overs to this partition before: there it tells whether
+    they came. One at a time is under way to a partition."""
+
+    partition: int
+    epoch: int
+    number: int
+    ids: list[int]
+
+
+class HandedOver(msgspec.Struct, array_like=True, frozen=True, tag=8):
+    """They are in the schedule of `partition`, one behind the other, the first as `offset` and `at_epoch` name it."""
+
+    partition: int
+    ids: list[int]
+    offset: int
+    at_epoch: int
+
+
+class TakenBack(msgspec.Struct, array_like=True, frozen=True, tag=9):
+    """What was under way to `partition` is pending here as before: that one is gone for good."""
+
+    partition: int
+    ids: list[int]
+
+
+class Adopted(msgspec.Struct, array_like=True, frozen=True, tag=10):
+    """A message came from the schedule of partition `origin`, by its hand-over (`epoch`, `number`), and is pending here
+    under a name of its own; its `record` has the name that it was given first. None: nobody could read it. All of a
+    hand-over stand one behind the other, in a batch of `at_epoch`."""
+
+    origin: int
+    epoch: int
+    number: int
+    at_epoch: int
+    due_ms: int
+    record: Record | None
+
+
+class AdoptedBefore(msgspec.Struct, array_like=True, frozen=True, tag=11):
+    """What `Adopted` said of the last hand-over of `origin`, written anew: its first message is named by `offset`."""
+
+    origin: int
+    epoch: int
+    number: int
+    at_epoch: int
+    offset: int
+
+
+Note = (
+    Cancelled
+    | Moved
+    | Fired
+    | Passed
+    | Kept
+    | Recurred
+    | LetGo
+    | HandingOver
+    | HandedOver
+    | TakenBack
+    | Adopted
+    | AdoptedBefore
+)
 """What a leader writes itself."""
 
 
@@ -99,7 +162,32 @@ class Change(NamedTuple):
     """What the record at `offset` says; or that nobody knows."""
 
     offset: int
-    what: Added | Cancelled | Moved | Fired | Passed | Recurred | LetGo | LostNotes
+    what: (
+        Added
+        | Cancelled
+        | Moved
+        | Fired
+        | Passed
+        | Recurred
+        | LetGo
+        | HandingOver
+        | HandedOver
+        | TakenBack
+        | Adopted
+        | AdoptedBefore
+        | LostNotes
+    )
+
+
+def adoption_of(what: Adopted | AdoptedBefore, offset: int) -> AdoptionEntry:
+    """As the record at `offset` says: of a hand-over it is the first that counts."""
+    first = what.offset if isinstance(what, AdoptedBefore) else offset
+    return AdoptionEntry(what.origin, what.epoch, what.number, first, what.at_epoch, offset)
+
+
+def first_name(record: Record) -> str:
+    """The name of a message that came from another partition's schedule; "" of all others."""
+    return "" if record.schedule is None else record.schedule.id
 
 
 _decode_notes = msgspec.msgpack.Decoder(list[Note]).decode
@@ -120,7 +208,7 @@ def changes_of(header: BatchHeader, data: Buffer) -> Iterator[Change]:
                 yield Change(offset, Added(entry, note.record))
                 continue
             yield Change(offset, note)
-            if isinstance(note, Recurred) and note.record is not None:
+            if isinstance(note, Recurred | Adopted) and note.record is not None:
                 size_bytes = _size_of(note.record)
                 entry = ScheduledEntry(offset, header.leader_epoch, note.due_ms, offset, offset, size_bytes)
                 yield Change(offset, Added(entry, note.record))
@@ -136,7 +224,7 @@ def messages_at(header: BatchHeader, data: Buffer, offsets: Iterable[int]) -> di
     if header.is_control:
         notes = _decode_notes(opaque_payload(data, header))
         kept = ((offset, notes[offset - header.base_offset]) for offset in offsets)
-        found = {offset: note.record for offset, note in kept if isinstance(note, Kept | Recurred)}
+        found = {offset: note.record for offset, note in kept if isinstance(note, Kept | Recurred | Adopted)}
         return {offset: record for offset, record in found.items() if record is not None}
     records = decode_records(data, header)
     return {offset: records[offset - header.base_offset] for offset in offsets}

@@ -36,13 +36,17 @@ class ScheduledEntry(NamedTuple):
 
 class SettledEntry(NamedTuple):
     """One that is pending no more: it is at `message_offset` of the partition's messages, or (-1) was cancelled.
-    `position` is where the schedule log says so."""
+    `position` is where the schedule log says so.
+
+    With `partition` (-1: not) it was handed over to that one's schedule: there `message_offset` and `message_epoch`
+    name it."""
 
     id: int
     epoch: int
     message_offset: int
     message_epoch: int
     position: int
+    partition: int = -1
 
 
 class RecurringEntry(NamedTuple):
@@ -52,6 +56,27 @@ class RecurringEntry(NamedTuple):
     id: str
     due_ms: int
     let_go_moves: int
+    position: int
+
+
+class HandOverEntry(NamedTuple):
+    """Messages that are on their way to another partition, see `storage.schedule.changes.HandingOver`."""
+
+    partition: int
+    epoch: int
+    number: int
+    ids: list[int]
+
+
+class AdoptionEntry(NamedTuple):
+    """The last messages that were taken over from partition `origin`, see `storage.schedule.changes.Adopted`: here the
+    first of them is named by `offset` and `at_epoch`. `position` is where the schedule log says so."""
+
+    origin: int
+    epoch: int
+    number: int
+    offset: int
+    at_epoch: int
     position: int
 
 

@@ -5,8 +5,32 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from storage.log.keys import LogKey
-from storage.schedule.changes import Added, Cancelled, Change, Fired, LetGo, LostNotes, Moved, Passed, Recurred
-from storage.schedule.entries import Key, RecurringEntry, ScheduledEntry, SettledEntry
+from storage.schedule.changes import (
+    Added,
+    Adopted,
+    AdoptedBefore,
+    Cancelled,
+    Change,
+    Fired,
+    HandedOver,
+    HandingOver,
+    LetGo,
+    LostNotes,
+    Moved,
+    Passed,
+    Recurred,
+    TakenBack,
+    adoption_of,
+    first_name,
+)
+from storage.schedule.entries import (
+    AdoptionEntry,
+    HandOverEntry,
+    Key,
+    RecurringEntry,
+    ScheduledEntry,
+    SettledEntry,
+)
 from storage.schedule.schedule_index import IndexState, ScheduleIndex
 
 _Result = TypeVar("_Result")
@@ -20,6 +44,9 @@ class MemoryScheduleIndex:
         self._entries: dict[int, ScheduledEntry] = {}
         self._settled: dict[int, SettledEntry] = {}
         self._recurring: dict[str, RecurringEntry] = {}
+        self._hand_overs: dict[int, HandOverEntry] = {}
+        self._adoptions: dict[int, AdoptionEntry] = {}
+        self._adopted: dict[str, int] = {}
         self._order: list[tuple[Key, int]] = []
         self._bytes = 0
 
@@ -30,6 +57,8 @@ class MemoryScheduleIndex:
                 case Added():
                     self._remove(what.entry.id)
                     self._add(what.entry)
+                    if name := first_name(what.record):
+                        self._adopted[name] = what.entry.id
                 case Cancelled():
                     self._settle(what.id, offset, -1, -1)
                 case Moved():
@@ -44,6 +73,16 @@ class MemoryScheduleIndex:
                     messages_end = what.messages_end
                 case Recurred() | LetGo():
                     self._recur(what, offset)
+                case HandingOver():
+                    self._hand_overs[what.partition] = HandOverEntry(what.partition, what.epoch, what.number, what.ids)
+                case HandedOver():
+                    self._hand_overs.pop(what.partition, None)
+                    for at, id_ in enumerate(what.ids, what.offset):
+                        self._settle(id_, offset, at, what.at_epoch, what.partition)
+                case TakenBack():
+                    self._hand_overs.pop(what.partition, None)
+                case Adopted() | AdoptedBefore():
+                    self._adopt(adoption_of(what, offset))
                 case LostNotes():
                     lost_end = what.end
         self.state = IndexState(applied, applied_epoch, messages_end, len(self._entries), self._bytes, lost_end)
@@ -61,7 +100,18 @@ class MemoryScheduleIndex:
     def recurring(self) -> list[RecurringEntry]:
         return list(self._recurring.values())
 
+    def hand_overs(self) -> list[HandOverEntry]:
+        return list(self._hand_overs.values())
+
+    def adoptions(self) -> list[AdoptionEntry]:
+        return list(self._adoptions.values())
+
+    def find_adopted(self, name: str) -> ScheduledEntry | None:
+        return self._entries.get(self._adopted.get(name, -1))
+
     def forget_settled(self, log_start: int) -> None:
+        self._adoptions = {at: each for at, each in self._adoptions.items() if each.position >= log_start}
+        self._adopted = {name: id_ for name, id_ in self._adopted.items() if id_ >= log_start or id_ in self._entries}
         self._recurring = {id_: each for id_, each in self._recurring.items() if each.position >= log_start}
         self._settled = {id_: each for id_, each in self._settled.items() if each.position >= log_start}
 
@@ -69,6 +119,9 @@ class MemoryScheduleIndex:
         self._entries.clear()
         self._settled.clear()
         self._recurring.clear()
+        self._hand_overs.clear()
+        self._adoptions.clear()
+        self._adopted.clear()
         self._order.clear()
         self._bytes = 0
         self.state = IndexState(log_start)
@@ -96,10 +149,17 @@ class MemoryScheduleIndex:
             what.schedule_id, max(due_ms, what.due_ms), let_go_moves, position
         )
 
-    def _settle(self, id_: int, position: int, message_offset: int, message_epoch: int) -> None:
+    def _adopt(self, found: AdoptionEntry) -> None:
+        known = self._adoptions.get(found.origin)
+        if known is None or (known.epoch, known.number) < (found.epoch, found.number):
+            self._adoptions[found.origin] = found
+        elif known.offset == found.offset:
+            self._adoptions[found.origin] = known._replace(position=max(known.position, found.position))
+
+    def _settle(self, id_: int, position: int, message_offset: int, message_epoch: int, partition: int = -1) -> None:
         entry = self._remove(id_)
         if entry is not None:
-            self._settled[id_] = SettledEntry(id_, entry.epoch, message_offset, message_epoch, position)
+            self._settled[id_] = SettledEntry(id_, entry.epoch, message_offset, message_epoch, position, partition)
 
 
 class MemoryScheduleIndexes:

@@ -6,10 +6,19 @@ read; it never waits, and knows no clock.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from storage.schedule.changes import Added, Cancelled, Change, Fired, Moved
+from storage.schedule.changes import (
+    Added,
+    Cancelled,
+    Change,
+    Fired,
+    HandedOver,
+    HandingOver,
+    Moved,
+    TakenBack,
+)
 from storage.schedule.entries import BEGINNING, END, Due, Key
 from storage.schedule.schedule_settings import ScheduleSettings
 
@@ -23,6 +32,10 @@ class Wanted(NamedTuple):
     bytes_max: int
 
 
+IsHeld = Callable[[Due], bool]
+"""Whether a message has to wait, though it is due; what is behind it does not."""
+
+
 class NearFuture:
     """Of a partition, for one leader; empty at first, with everything beyond the horizon."""
 
@@ -34,6 +47,7 @@ class NearFuture:
         self._key_of: dict[int, Key] = {}
         self._bytes = 0
         self._leaving: dict[int, Due] = {}  # on their way to the messages, until that is recorded
+        self._elsewhere: set[int] = set()  # on their way to other partitions, until that is recorded
         self._changing: set[int] = set()  # on their way to be cancelled or moved
 
     def __len__(self) -> int:
@@ -60,10 +74,17 @@ class NearFuture:
                     for id_ in what.ids:
                         if self._leaving.pop(id_, None) is None:
                             self._remove(id_)
+                case HandingOver():
+                    self.hand_over(what.ids)
+                case HandedOver():
+                    self._elsewhere.difference_update(what.ids)
+                case TakenBack():
+                    self._elsewhere.difference_update(what.ids)
+                    self._cut(BEGINNING)
 
     def _added(self, due: Due, now_ms: int) -> None:
         id_, key = due.entry.id, due.entry.key
-        if id_ in self._leaving or id_ in self._key_of:  # it was written anew, and is the same
+        if self._is_known(id_):  # it was written anew, and is the same
             return
         if key >= self.horizon:
             return
@@ -110,13 +131,16 @@ class NearFuture:
         for due in found:
             if due.entry.key >= self.horizon:
                 continue  # there is no room for it, nor for one that has to wait for it
-            if due.entry.id not in self._leaving and due.entry.id not in self._key_of:
+            if not self._is_known(due.entry.id):
                 self._put(due)
         return True
 
+    def _is_known(self, id_: int) -> bool:
+        return id_ in self._leaving or id_ in self._key_of or id_ in self._elsewhere
+
     # --- what is decided -------------------------------------------------------------------------------------------
 
-    def take_due(self, now_ms: int) -> list[Due]:
+    def take_due(self, now_ms: int, is_held: IsHeld | None = None) -> list[Due]:
         """What is to be appended to the messages now, in order, as much as goes into one batch. It is on its way until
         `apply` says that it is recorded, or until it is given back."""
         taken: list[Due] = []
@@ -125,7 +149,7 @@ class NearFuture:
             if key.due_ms > now_ms or len(taken) >= self._settings.due_messages_max:
                 break
             due = self._near[key]
-            if due.entry.id in self._changing:
+            if due.entry.id in self._changing or (is_held is not None and is_held(due)):
                 continue
             size_bytes += due.entry.size_bytes
             if taken and size_bytes > self._settings.due_bytes_max:
@@ -155,10 +179,16 @@ class NearFuture:
             if due is not None:
                 self._leaving[id_] = due
 
+    def hand_over(self, ids: Iterable[int]) -> None:
+        """They are on their way to another partition, as the log says; it will say when they are there."""
+        for id_ in ids:
+            self._leaving.pop(id_, None)
+            self._elsewhere.add(id_)
+
     def begin_change(self, id_: int) -> bool:
-        """Whether it may be cancelled or moved: it is not on its way to the messages, and will not be before
-        `end_change`."""
-        if id_ in self._leaving:
+        """Whether it may be cancelled or moved: it is not on its way to the messages, or to another partition, and will
+        not be before `end_change`."""
+        if id_ in self._leaving or id_ in self._elsewhere:
             return False
         self._changing.add(id_)
         return True
@@ -166,10 +196,11 @@ class NearFuture:
     def end_change(self, id_: int) -> None:
         self._changing.discard(id_)
 
-    def next_due(self) -> int | None:
+    def next_due(self, is_held: IsHeld | None = None) -> int | None:
         """When there is something to append, by the wall clock; None while nothing is due soon."""
         for key in self._keys:
-            if self._near[key].entry.id not in self._changing:
+            due = self._near[key]
+            if due.entry.id not in self._changing and (is_held is None or not is_held(due)):
                 return key.due_ms
         return None
 
@@ -216,3 +247,4 @@ class NearFuture:
         assert self._bytes == sum(due.entry.size_bytes for due in self._near.values())
         assert len(self._keys) <= self._settings.near_messages_max
         assert not self._leaving.keys() & self._key_of.keys()
+        assert not self._elsewhere & (self._leaving.keys() | self._key_of.keys())

@@ -9,7 +9,14 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from storage.log.keys import LogKey
 from storage.schedule.changes import Change
-from storage.schedule.entries import Key, RecurringEntry, ScheduledEntry, SettledEntry
+from storage.schedule.entries import (
+    AdoptionEntry,
+    HandOverEntry,
+    Key,
+    RecurringEntry,
+    ScheduledEntry,
+    SettledEntry,
+)
 
 _Result = TypeVar("_Result")
 
@@ -56,9 +63,21 @@ class ScheduleIndex(Protocol):
         """What is known of recurring schedules, in no order."""
         ...
 
+    def hand_overs(self) -> list[HandOverEntry]:
+        """Those that are under way to other partitions, in no order."""
+        ...
+
+    def adoptions(self) -> list[AdoptionEntry]:
+        """The last of each partition that some came from, in no order."""
+        ...
+
+    def find_adopted(self, name: str) -> ScheduledEntry | None:
+        """The pending message that came from another partition, by the name that it was given first."""
+        ...
+
     def forget_settled(self, log_start: int) -> None:
-        """What the log below `log_start` said of messages that are settled, and of recurring schedules, is not known
-        any more."""
+        """What the log below `log_start` said of messages that are settled, of recurring schedules, and of what came
+        from other partitions, is not known any more."""
         ...
 
     def clear(self, log_start: int) -> None:

@@ -38,6 +38,9 @@ class ScheduleSettings:
     retry_pause_ms: int = 500
     """Pause after something could not be appended (the disk is full, say), or not be read."""
 
+    hand_over_timeout_ms: int = 10_000
+    """How long another partition's leader may take to take over what belongs there, before it is asked again."""
+
     unnoted_messages_max: int = 100_000
     """After so many messages of the partition it is noted in the schedule log up to where nothing is unrecorded: a new
     leader looks through so many for what its predecessor appended last."""

@@ -31,6 +31,7 @@ ALLOWED = {
     ("cluster/stores/sqlite_copy.py", "tempfile"): "copies a file that no server uses, for acklog fsck",
     ("cluster/stores/sqlite_spare.py", "os"): "replaces a file as a whole, on the thread of the coordination file",
     ("storage/node/schedule/sqlite_schedule_index.py", "pathlib"): "where SQLite's files are; on an I/O thread",
+    ("storage/node/schedule/sqlite_schedule_indexes.py", "pathlib"): "where SQLite's files are; on an I/O thread",
     ("storage/node/table/sqlite_table_index.py", "pathlib"): "where SQLite's files are; on an I/O thread",
     ("cluster/stores/sqlite_reach.py", "os"): "writes beside the coordination file, on its thread",
     ("cluster/etcd/client.py", "grpc"): "sends calls to etcd",

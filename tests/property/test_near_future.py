@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from acklog.wire.record import Record
-from storage.schedule.changes import Added, Cancelled, Change, Fired, Moved
+from storage.schedule.changes import Added, Cancelled, Change, Fired, HandedOver, HandingOver, Moved, TakenBack
 from storage.schedule.entries import END, Due, ScheduledEntry
 from storage.schedule.memory_index import MemoryScheduleIndex
 from storage.schedule.near_future import NearFuture
@@ -32,6 +32,8 @@ class Model(RuleBasedStateMachine):
         self.offset = 0
         self.pending: dict[int, tuple[int, int]] = {}
         self.under_way: list[list[Due]] = []
+        self.away: list[list[int]] = []
+        self.held: int | None = None
         self.changing: set[int] = set()
         self.taken: set[int] = set()
 
@@ -43,7 +45,7 @@ class Model(RuleBasedStateMachine):
             self.add(due, 10)
         self.near = NearFuture(SMALL)
 
-    def commit(self, what: Added | Cancelled | Moved | Fired) -> None:
+    def commit(self, what: Added | Cancelled | Moved | Fired | HandingOver | HandedOver | TakenBack) -> None:
         change = Change(self.offset, what)
         self.offset += 1
         self.index.apply([change], applied=self.offset, applied_epoch=1)
@@ -85,17 +87,18 @@ class Model(RuleBasedStateMachine):
     @rule()
     def take(self) -> None:
         assert self.near is not None
-        taken = self.near.take_due(self.now)
+        taken = self.near.take_due(self.now, self.is_held)
         assert all(due.entry.due_ms <= self.now for due in taken), "early"
         assert [due.record.body for due in taken] == [b"%d" % due.entry.id for due in taken]
         for due in taken:
             assert self.pending[due.entry.id] == due.entry.key, "not what is scheduled"
             assert due.entry.id not in self.taken, "taken twice"
             assert due.entry.id not in self.changing, "taken while it is being changed"
+            assert due.entry.id % 2 != self.held, "taken while it is held"
             earlier = [
                 id_
                 for id_, key in self.pending.items()
-                if key < due.entry.key and id_ not in self.taken and id_ not in self.changing
+                if key < due.entry.key and id_ not in self.taken | self.changing and id_ % 2 != self.held
             ]
             assert not earlier, "out of order"
             self.taken.add(due.entry.id)
@@ -109,6 +112,33 @@ class Model(RuleBasedStateMachine):
         self.commit(Fired([due.entry.id for due in fired], 0, 1))
         for due in fired:
             del self.pending[due.entry.id]
+
+    @precondition(lambda self: self.under_way)
+    @rule()
+    def begin_handing_over(self) -> None:
+        ids = [due.entry.id for due in self.under_way.pop(0)]
+        self.away.append(ids)
+        self.commit(HandingOver(1, 1, 1, ids))
+
+    @precondition(lambda self: self.away)
+    @rule(is_taken_back=st.booleans())
+    def end_handing_over(self, is_taken_back: bool) -> None:
+        ids = self.away.pop(0)
+        if is_taken_back:
+            self.taken -= set(ids)
+            self.commit(TakenBack(1, ids))
+            return
+        self.commit(HandedOver(1, ids, 0, 1))
+        for id_ in ids:
+            del self.pending[id_]
+
+    @rule(parity=st.none() | st.integers(0, 1))
+    def hold(self, parity: int | None) -> None:
+        """Some have to wait, though they are due."""
+        self.held = parity
+
+    def is_held(self, due: Due) -> bool:
+        return due.entry.id % 2 == self.held
 
     @precondition(lambda self: self.under_way)
     @rule()
@@ -167,7 +197,9 @@ class Model(RuleBasedStateMachine):
         assert self.near is not None
         while self.changing:
             self.near.end_change(self.changing.pop())
-        self.now = 10_000
+        while self.away:
+            self.end_handing_over(is_taken_back=True)
+        self.held, self.now = None, 10_000
         for _ in range(200):
             if not self.pending:
                 return

@@ -23,6 +23,7 @@ DELAYED_SHARE = 0.4
 """Of the seeds, in which messages are sent for later."""
 
 LETTER_SHARE = 0.25
+MOVING_SHARE = 0.25
 NAME_TAKERS_SHARE = 0.15
 RECURRING_SHARE = 0.15
 """Of the seeds, in which dead letters are sent back."""
@@ -172,6 +173,7 @@ def draw_cluster_options(seed: int) -> Options:
         recurring=_recurring(seed),
         has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
         name_takers=_name_takers(seed),
+        moving=_moving(seed),
     )
     return with_filters(options)
 
@@ -290,6 +292,12 @@ def _name_takers(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"name takers {seed}")
     return rng.choice((2, 3)) if rng.random() < NAME_TAKERS_SHARE else 0
+
+
+def _moving(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"moving messages {seed}")
+    return rng.choice((15, 30, 60)) if rng.random() < MOVING_SHARE else 0
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

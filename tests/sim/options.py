@@ -236,6 +236,8 @@ class Options:
     """Whether messages of a topic beside the others live for some time only."""
     name_takers: int = 0
     """Processes that take a producer's name from each other."""
+    moving: int = 0
+    """Messages with keys that are sent, most for later, to a topic that grows meanwhile."""
 
     @property
     def dedup_is_exact(self) -> bool:

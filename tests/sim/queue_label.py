@@ -12,6 +12,9 @@ TICKS = "ticks"
 EXPIRING = "expiring"
 """Whose messages live for some time only; what its dead letters are called begins with it."""
 
+MOVING = "moving"
+"""Where delayed messages wait while it grows; who sends and receives there judges it."""
+
 NAMED = "named"
 """Where processes take a producer's name from each other, and read and judge what came of it."""
 

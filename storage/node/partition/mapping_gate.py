@@ -22,6 +22,14 @@ class MappingGate:
         self._states = states
         self._in_force = 0
 
+    def takes(self, topic: Topic) -> bool:
+        """Whether what the topic's present mapping puts here may be taken by now."""
+        try:
+            self.check(topic.mapping, topic)
+        except ServerError:
+            return False
+        return True
+
     def takes_by_mapping(self, mapping: int, topic: Topic) -> bool:
         """Whether a mapping has put the batch here, which may be taken by it. Raises as `check`."""
         if mapping == ANY_MAPPING:

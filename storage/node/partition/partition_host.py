@@ -29,7 +29,14 @@ from storage.produce.producer_fence import check_producer
 from storage.produce.producer_window import Known, ProducerWindow
 from storage.replication.leader_events import Refusal
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, Leadership, check_sure
-from storage.rpc.messages import ACKS_ALL, KeyedResult, KnownKeysRequest, ProduceRequest, ProduceResponse
+from storage.rpc.messages import (
+    ACKS_ALL,
+    ANY_MAPPING,
+    KeyedResult,
+    KnownKeysRequest,
+    ProduceRequest,
+    ProduceResponse,
+)
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.producer_epoch import ProducerEpoch
 
@@ -133,13 +140,14 @@ class PartitionHost:
         self._append(request, None, None, waiter)
         return True
 
-    async def append_own(self, batch: bytearray, *, timeout_ms: int) -> ProduceResponse:
-        """A batch that this node has made, committed when this returns. A partition that takes no new messages takes
-        those that it has promised. Raises ServerError as `produce` does."""
+    async def append_own(self, batch: bytearray, *, timeout_ms: int, mapping: int = ANY_MAPPING) -> ProduceResponse:
+        """A batch that this node has made, and by `mapping` belongs here, committed when this returns. A partition that
+        takes no new messages takes those that it has promised. Raises ServerError as `produce` does, and CONFLICT where
+        the mapping is over."""
         self._check_room(len(batch))
         self._check_takes(ACKS_ALL)
         answer: asyncio.Future[ProduceResponse] = asyncio.get_running_loop().create_future()
-        request = ProduceRequest(self.topic.id, self.partition, batch, timeout_ms=timeout_ms)
+        request = ProduceRequest(self.topic.id, self.partition, batch, timeout_ms=timeout_ms, mapping=mapping)
         self._append(request, None, None, answer)
         return await answer
 

@@ -36,6 +36,7 @@ from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
 from storage.node.replicas.led_partition import Partition
+from storage.node.schedule.other_schedules import OtherSchedules
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.schedule_host import ScheduleHost
 from storage.node.schedule.schedule_keeper import ScheduleKeeper
@@ -74,6 +75,7 @@ class PartitionOpener:
         snapshots: DeliverySnapshots,
         passages: MappingPassages,
         recurring: RecurringDefinitions,
+        others: OtherSchedules,
         cache: BatchCache,
         filter_figures: FilterFigures,
         clock: Clock,
@@ -89,6 +91,7 @@ class PartitionOpener:
         self._snapshots = snapshots
         self._passages = passages
         self._recurring = recurring
+        self._others = others
         self._cache = cache
         self._filter_figures = filter_figures
         self._clock = clock
@@ -144,6 +147,7 @@ class PartitionOpener:
             replica.schedule,
             replica,
             self._recurring,
+            self._others,
             clock=self._clock,
             settings=self._settings.schedule,
             on_crashed=self._on_crashed,

@@ -43,10 +43,14 @@ async def find_deliveries(messages: PartitionHost, keeper: ScheduleKeeper, end: 
 
 
 async def _pending_as(record: Record | None, messages: PartitionHost, keeper: ScheduleKeeper) -> int | None:
-    """Which pending message of this partition the record was; None for all others, copies in other partitions too."""
+    """Which pending message of this partition the record was; None for all others, copies in other topics too."""
     schedule = None if record is None else record.schedule
     named = None if schedule is None else parse_schedule_id(schedule.id)
-    if named is None or (named.topic_id, named.partition) != (messages.topic.id, messages.partition):
+    if named is None or named.topic_id != messages.topic.id:
         return None
-    entry = await keeper.find(named.offset)
-    return named.offset if isinstance(entry, ScheduledEntry) and entry.epoch == named.epoch else None
+    if named.partition == messages.partition:
+        entry = await keeper.find(named.offset)
+        if isinstance(entry, ScheduledEntry) and entry.epoch == named.epoch:
+            return entry.id
+    adopted = await keeper.find_adopted(str(named))
+    return None if adopted is None else adopted.id

@@ -83,7 +83,7 @@ class RecurringHost:
 
     async def restore(self) -> None:
         """Raises ServerError, IndexFailedError."""
-        self._runs.restore(await self._keeper.recurring())
+        self._runs.restore(await self._keeper.all_of(lambda index: index.recurring()))
 
     def works(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """Each runs until it is cancelled."""
@@ -183,7 +183,9 @@ class RecurringHost:
     async def write_anew(self, below: int) -> None:
         """What the log says below this offset of schedules that there are, again at its end, so that what is before
         can go. Raises ServerError, IndexFailedError."""
-        entries = [entry for entry in await self._keeper.recurring() if entry.position < below]
+        entries = [
+            entry for entry in await self._keeper.all_of(lambda index: index.recurring()) if entry.position < below
+        ]
         if not entries:
             return
         gone = await self._definitions.gone(self._topic_id, [entry.id for entry in entries])

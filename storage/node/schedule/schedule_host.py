@@ -12,22 +12,23 @@ from typing import Any
 
 import structlog
 
-from acklog.wire.batch import encode_batch
-from acklog.wire.identifiers import ScheduleId
-from acklog.wire.record import Record, Schedule
+from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.partition.partition_host import PartitionHost
+from storage.node.schedule.adoption_host import AdoptionHost
+from storage.node.schedule.due_appender import DueAppender
 from storage.node.schedule.earlier_deliveries import find_deliveries
+from storage.node.schedule.hand_over_host import HandOverHost
 from storage.node.schedule.message_turns import MessageTurns
+from storage.node.schedule.other_schedules import OtherSchedules
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.recurring_host import RecurringHost
 from storage.node.schedule.schedule_figures import ScheduleFigures
 from storage.node.schedule.schedule_keeper import ScheduleKeeper
-from storage.node.schedule.schedule_writer import NOTHING_WAS_DONE, UNTIL_KNOWN_MS, ScheduleWriter
+from storage.node.schedule.schedule_writer import ScheduleWriter
 from storage.replication.leadership import Leadership
-from storage.schedule.changes import Change, Fired, Note, Passed
-from storage.schedule.entries import Due
+from storage.schedule.changes import Change, Passed
 from storage.schedule.near_future import NearFuture
 from storage.schedule.schedule_index import IndexFailedError
 from storage.schedule.schedule_settings import ScheduleSettings
@@ -45,6 +46,7 @@ class ScheduleHost:
         keeper: ScheduleKeeper,
         leadership: Leadership,
         definitions: RecurringDefinitions,
+        others: OtherSchedules,
         *,
         clock: Clock,
         settings: ScheduleSettings,
@@ -76,9 +78,33 @@ class ScheduleHost:
         self._has_begun = False
         self._is_closed = False
         self._noted_end = 0
-        self._unrecorded: list[Fired] = []
-        self._recorded_all = asyncio.Event()
         self.turns = MessageTurns(self.near, self._news.set)
+        self.adoptions = AdoptionHost(messages, keeper, self.writer)
+        self._hand_overs = HandOverHost(
+            messages,
+            keeper,
+            self.writer,
+            self.near,
+            others,
+            self.figures,
+            clock=clock,
+            settings=settings,
+            start=self._start,
+            on_free=self._news.set,
+        )
+        self._due = DueAppender(
+            messages,
+            keeper,
+            self.writer,
+            self.near,
+            self._hand_overs,
+            self.figures,
+            clock=clock,
+            settings=settings,
+            start=self._start,
+            wait=self._wait,
+            on_room=self._news.set,
+        )
 
     @property
     def pending(self) -> int:
@@ -116,7 +142,11 @@ class ScheduleHost:
     def look(self) -> None:
         """More is committed in the schedule log, or a recurring schedule has its home here: most partitions never have
         anything, and never begin."""
-        if not self._has_begun and not self._is_closed and (self.keeper.has_any or self.recurring.has_any):
+        if self.keeper.has_any or self.recurring.has_any:
+            self._begin_once()
+
+    def _begin_once(self) -> None:
+        if not self._has_begun and not self._is_closed:
             self._has_begun = True
             self._start(self._open())
 
@@ -125,6 +155,13 @@ class ScheduleHost:
         if self.keeper.has_any:
             self.look()
             await self._ready.wait()
+
+    async def wait_open(self) -> None:
+        """As `wait_ready`, also where nothing was ever scheduled: something is about to be. Raises ServerError."""
+        self._begin_once()
+        if self._is_closed:
+            raise ServerError(ProblemCode.UNAVAILABLE, "The partition is led elsewhere now.")
+        await self._ready.wait()
 
     @property
     def is_ready(self) -> bool:
@@ -144,12 +181,15 @@ class ScheduleHost:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.scheduled.leadership_ended()  # nobody is told any more how far its log is committed
+        await self.adoptions.close()
         await self.writer.close()
 
     def changed(self, changes: list[Change]) -> None:
         """They are committed."""
         self.near.apply(changes, self._clock.now_ms())
         self.recurring.apply(changes)
+        self.adoptions.apply(changes)
+        self._hand_overs.apply(changes)
         self._news.set()
 
     async def _open(self) -> None:
@@ -163,13 +203,16 @@ class ScheduleHost:
                 if notes:
                     await self.keeper.wait_applied(await self.writer.write(*notes))
                 await self.recurring.restore()
+                await self.adoptions.restore()
+                await self._hand_overs.restore()
                 break
             except (ServerError, IndexFailedError) as error:
                 logger.warning("schedule_not_opened", partition=self.messages.partition, reason=str(error))
                 await self._clock.sleep(self._settings.retry_pause_ms)
         self.keeper.listener = self
         self._ready.set()
-        for work in (self._read_ahead(), self._append_due(), self._note_progress(), *self.recurring.works()):
+        self._hand_overs.resume()
+        for work in (self._read_ahead(), self._due.run(), self._note_progress(), *self.recurring.works()):
             self._start(work)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -199,63 +242,6 @@ class ScheduleHost:
             except (ServerError, IndexFailedError) as error:
                 logger.warning("schedule_not_read_ahead", partition=self.messages.partition, reason=str(error))
                 await self._clock.sleep(self._settings.retry_pause_ms)
-
-    async def _append_due(self) -> None:
-        """One batch at a time: the next one is appended when this one is committed."""
-        while True:
-            async with self.keeper.appending.turn():
-                with self.keeper.appending.piece():
-                    taken = self.near.take_due(self._clock.now_ms())
-                    batch = encode_batch([self._as_message(due) for due in taken]) if taken else bytearray()
-            if not taken:
-                await self._wait(self.near.next_due())
-                continue
-            self._news.set()  # there is room to read ahead
-            try:
-                answer = await self.messages.append_own(batch, timeout_ms=UNTIL_KNOWN_MS)
-            except ServerError as error:
-                logger.warning("due_messages_not_appended", partition=self.messages.partition, reason=str(error))
-                if error.code in NOTHING_WAS_DONE:
-                    self.near.give_back(taken)
-                # Else they may be kept by a later leader: this one never appends them again.
-                await self._clock.sleep(self._settings.retry_pause_ms)
-                continue
-            self._count(taken)
-            fired = Fired([due.entry.id for due in taken], answer.base_offset, answer.leader_epoch)
-            self._unrecorded.append(fired)
-            if len(self._unrecorded) == 1:
-                self._start(self._record())
-            elif len(self._unrecorded) >= self._settings.unrecorded_batches_max:
-                await self._recorded_all.wait()
-
-    def _as_message(self, due: Due) -> Record:
-        entry, record = due
-        name = ScheduleId(self.messages.topic.id, self.messages.partition, entry.epoch, entry.id)
-        record.schedule = Schedule(at_ms=entry.due_ms, id=str(name))
-        return record
-
-    async def _record(self) -> None:
-        """In the order in which they were appended: each record vouches for all before it. Until it is done: the log
-        is full, say, and will not stay so."""
-        self._recorded_all.clear()
-        while self._unrecorded:
-            notes: list[Note] = list(self._unrecorded)
-            try:
-                await self.writer.write(*notes)
-            except ServerError as error:
-                if error.code not in NOTHING_WAS_DONE:
-                    return  # the leadership has ended: the next leader finds the messages
-                await self._clock.sleep(self._settings.retry_pause_ms)
-            else:
-                del self._unrecorded[: len(notes)]
-        self._recorded_all.set()
-
-    def _count(self, taken: list[Due]) -> None:
-        now_ms = self._clock.now_ms()
-        figures = self.figures
-        figures.delivered += len(taken)
-        figures.late_ms += sum(now_ms - due.entry.due_ms for due in taken)
-        figures.late_ms_max = max(figures.late_ms_max, now_ms - taken[0].entry.due_ms)
 
     async def _wait(self, until_ms: int | None) -> None:
         """Until then by the wall clock, or until there are news."""

@@ -23,7 +23,7 @@ from storage.log.uncancelled import uncancelled
 from storage.node.schedule.loop_share import LoopShare
 from storage.node.schedule.scheduled_messages import Piece, read_messages
 from storage.schedule.changes import Change, LostNotes, changes_of
-from storage.schedule.entries import END, Due, Key, RecurringEntry, ScheduledEntry, SettledEntry
+from storage.schedule.entries import END, Due, Key, ScheduledEntry, SettledEntry
 from storage.schedule.near_future import Wanted
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex, ScheduleIndexes
 from storage.schedule.schedule_settings import ScheduleSettings
@@ -58,10 +58,7 @@ class ScheduleKeeper:
     ) -> None:
         self.listener: ScheduleListener | None = None
         self.is_alone: Callable[[], bool] = lambda: True  # no other replica has what is damaged here
-        self.appending, self.reading = (
-            appending,
-            reading,
-        )  # of whoever leads: what is due does not wait for what will be
+        self.appending, self.reading = appending, reading  # of whoever leads: due first, then what will be
         self._log = log
         self._indexes = indexes
         self._clock = clock
@@ -245,16 +242,20 @@ class ScheduleKeeper:
         async with self._asking() as index:
             return await self._run(partial(index.oldest, limit))
 
-    async def recurring(self) -> list[RecurringEntry]:
-        """What is known of recurring schedules; nothing is opened for it where the log is empty. Raises ServerError,
-        IndexFailedError."""
+    async def all_of(self, ask: Callable[[ScheduleIndex], list[_Result]]) -> list[_Result]:
+        """What the index lists; nothing is opened where the log is empty. Raises ServerError, IndexFailedError."""
         if not self.has_any:
             return []
         async with self._asking() as index:
-            return await self._run(index.recurring)
+            return await self._run(partial(ask, index))
+
+    async def find_adopted(self, name: str) -> ScheduledEntry | None:
+        """By its first name. Raises ServerError, IndexFailedError."""
+        async with self._asking() as index:
+            return await self._run(partial(index.find_adopted, name))
 
     async def forget_settled(self) -> None:
-        """Of messages that the log says nothing of any more. Raises ServerError, IndexFailedError."""
+        """Of what the log says nothing of any more. Raises ServerError, IndexFailedError."""
         async with self._asking() as index:
             await self._run(partial(index.forget_settled, self._log.log_start))
 

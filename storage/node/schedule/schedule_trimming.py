@@ -68,6 +68,7 @@ async def _remove(host: ScheduleHost, clock: Clock) -> None:
         return
     await host.note_passed()
     await host.recurring.write_anew(end)
+    await host.adoptions.write_anew()
     before = log.log_start
     await log.retain(
         retention_ms=0,

@@ -11,13 +11,20 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from storage.disk.executor import IoExecutor
-from storage.log.keys import LogKey
-from storage.schedule.changes import Added, Change, Fired, LetGo, LostNotes, Moved, Passed, Recurred
-from storage.schedule.entries import Key, RecurringEntry, ScheduledEntry, SettledEntry
-from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex
+from storage.node.schedule.sqlite_hand_overs import HAND_OVER_KINDS, TABLES, SqliteHandOvers
+from storage.schedule.changes import Added, Change, Fired, HandedOver, LetGo, LostNotes, Moved, Passed, Recurred
+from storage.schedule.entries import (
+    AdoptionEntry,
+    HandOverEntry,
+    Key,
+    RecurringEntry,
+    ScheduledEntry,
+    SettledEntry,
+)
+from storage.schedule.schedule_index import IndexFailedError, IndexState
 
-_FORMAT = 2
+_FORMAT = 3
+_FORMAT_WITHOUT_HAND_OVERS = 2
 _CACHE_KIB = 512
 _AT_ONCE = 500
 _TABLES = f"""
@@ -29,7 +36,7 @@ CREATE INDEX IF NOT EXISTS by_time ON pending (due_ms, ord);
 CREATE UNIQUE INDEX IF NOT EXISTS written_anew ON pending (id) WHERE id <> position;
 CREATE TABLE IF NOT EXISTS settled (
     id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, message_offset INTEGER NOT NULL, message_epoch INTEGER NOT NULL,
-    position INTEGER NOT NULL
+    position INTEGER NOT NULL, partition INTEGER NOT NULL DEFAULT -1
 );
 CREATE INDEX IF NOT EXISTS settled_by_position ON settled (position);
 CREATE TABLE IF NOT EXISTS recurring (
@@ -39,6 +46,7 @@ CREATE TABLE IF NOT EXISTS state (
     applied INTEGER NOT NULL, applied_epoch INTEGER NOT NULL, messages_end INTEGER NOT NULL, pending INTEGER NOT NULL,
     pending_bytes INTEGER NOT NULL, lost_end INTEGER NOT NULL
 );
+{TABLES}
 PRAGMA user_version = {_FORMAT};
 """
 _INSERT_STATE = "INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)"
@@ -51,21 +59,27 @@ _COLUMNS = "id, epoch, due_ms, ord, position, size_bytes"
 _HERE, _ELSEWHERE = "position = id AND position = ?", "id <> position AND id = ?"
 
 _Result = TypeVar("_Result")
+_Settled = tuple[int, int, int, int, int]
+"""Where a message is, as `SettledEntry` says: its offset and epoch, the place of the record, and the partition that it
+was handed over to; and its id."""
 
 
 class SqliteScheduleIndex:
     """One partition's. Its calls come one at a time, each on some I/O thread."""
 
     def __init__(self, path: Path) -> None:
-        """For `SqliteScheduleIndexes.open` only."""
+        """For `storage.node.schedule.sqlite_schedule_indexes` only."""
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        if version not in {0, _FORMAT}:
+        if version not in {0, _FORMAT_WITHOUT_HAND_OVERS, _FORMAT}:
             raise IndexFailedError(f"it has the format {version}")
+        if version == _FORMAT_WITHOUT_HAND_OVERS:
+            self._connection.execute("ALTER TABLE settled ADD COLUMN partition INTEGER NOT NULL DEFAULT -1")
         self._connection.executescript(_TABLES)
+        self._hand_overs = SqliteHandOvers(self._connection)
         row = self._connection.execute("SELECT * FROM state").fetchone()
         self.state = IndexState(0) if row is None else IndexState(*row)
 
@@ -82,6 +96,10 @@ class SqliteScheduleIndex:
                 if kind is Recurred or kind is LetGo:
                     self._recur(run)
                     continue
+                if kind in HAND_OVER_KINDS:
+                    self._hand_overs.apply(run)
+                    if kind is not HandedOver:
+                        continue
                 if isinstance(last, LostNotes):
                     lost_end = last.end
                     continue
@@ -105,6 +123,7 @@ class SqliteScheduleIndex:
     def _apply_run(self, kind: type, run: list[Change]) -> tuple[int, int]:
         """How many entries there are more, and bytes of their messages, after changes of one kind."""
         if kind is Added:
+            self._hand_overs.name(run)
             return self._add([change.what.entry for change in run])  # type: ignore[union-attr]
         count = size_bytes = 0
         for offset, what in run:
@@ -115,9 +134,15 @@ class SqliteScheduleIndex:
                 )
                 continue
             if isinstance(what, Fired):
-                removed = self._settle([(what.offset + at, what.epoch, offset, id_) for at, id_ in enumerate(what.ids)])
+                removed = self._settle(
+                    [(what.offset + at, what.epoch, offset, -1, id_) for at, id_ in enumerate(what.ids)]
+                )
+            elif isinstance(what, HandedOver):
+                removed = self._settle(
+                    [(what.offset + at, what.at_epoch, offset, what.partition, id_) for at, id_ in enumerate(what.ids)]
+                )
             else:
-                removed = self._settle([(-1, -1, offset, what.id)])  # type: ignore[union-attr]
+                removed = self._settle([(-1, -1, offset, -1, what.id)])  # type: ignore[union-attr]
             count, size_bytes = count - removed[0], size_bytes - removed[1]
         return count, size_bytes
 
@@ -135,36 +160,37 @@ class SqliteScheduleIndex:
             count, size_bytes = count + len(run), size_bytes + sum(entry.size_bytes for entry in run)
         return count, size_bytes
 
-    def _settle(self, settled: list[tuple[int, int, int, int]]) -> tuple[int, int]:
-        """Of each the message's offset and epoch, the place of the record and the id; how many of them were pending,
-        and bytes of their messages."""
+    def _settle(self, settled: list[_Settled]) -> tuple[int, int]:
+        """How many of them were pending, and bytes of their messages."""
         count = size_bytes = 0
         for begin in range(0, len(settled), _AT_ONCE):
             some = settled[begin : begin + _AT_ONCE]
             here, here_bytes = self._settle_here(some)
             count, size_bytes = count + len(here), size_bytes + here_bytes
             for each in some:
-                if each[3] in here:
+                if each[-1] in here:
                     continue
                 self._connection.execute(
-                    f"INSERT OR REPLACE INTO settled SELECT id, epoch, ?, ?, ? FROM pending WHERE {_ELSEWHERE}", each
+                    f"INSERT OR REPLACE INTO settled SELECT id, epoch, ?, ?, ?, ? FROM pending WHERE {_ELSEWHERE}",
+                    each,
                 )
-                removed = self._remove(each[3])
+                removed = self._remove(each[-1])
                 if removed is not None:
                     count, size_bytes = count + 1, size_bytes + removed
         return count, size_bytes
 
-    def _settle_here(self, some: list[tuple[int, int, int, int]]) -> tuple[set[int], int]:
+    def _settle_here(self, some: list[_Settled]) -> tuple[set[int], int]:
         """Those that stand where they first did. In a few statements, whatever their number: each one's end takes the
         interpreter from the event loop for a moment."""
-        ids = [each[3] for each in some]
+        ids = [each[-1] for each in some]
         places = ", ".join("?" * len(ids))
         where = f"position IN ({places}) AND id = position"
         sizes = dict(self._connection.execute(f"SELECT id, size_bytes FROM pending WHERE {where}", ids))
-        rows = ", ".join(["(?, ?, ?, ?)"] * len(some))
+        rows = ", ".join(["(?, ?, ?, ?, ?)"] * len(some))
         self._connection.execute(
-            f"WITH gone (message_offset, message_epoch, place, id) AS (VALUES {rows}) INSERT OR REPLACE INTO settled "
-            "SELECT pending.id, epoch, message_offset, message_epoch, place FROM gone JOIN pending "
+            f"WITH gone (message_offset, message_epoch, place, partition, id) AS (VALUES {rows}) "
+            "INSERT OR REPLACE INTO settled "
+            "SELECT pending.id, epoch, message_offset, message_epoch, place, partition FROM gone JOIN pending "
             "ON pending.position = gone.id AND pending.id = pending.position",
             [value for each in some for value in each],
         )
@@ -211,8 +237,20 @@ class SqliteScheduleIndex:
     def recurring(self) -> list[RecurringEntry]:
         return self._read(lambda: [RecurringEntry(*row) for row in self._connection.execute("SELECT * FROM recurring")])
 
+    def hand_overs(self) -> list[HandOverEntry]:
+        return self._read(self._hand_overs.under_way)
+
+    def adoptions(self) -> list[AdoptionEntry]:
+        return self._read(self._hand_overs.adoptions)
+
+    def find_adopted(self, name: str) -> ScheduledEntry | None:
+        id_ = self._read(lambda: self._hand_overs.id_of(name))
+        found = None if id_ is None else self.find(id_)
+        return found if isinstance(found, ScheduledEntry) else None
+
     def forget_settled(self, log_start: int) -> None:
         with self._transaction() as execute:
+            self._hand_overs.forget(log_start)
             execute("DELETE FROM recurring WHERE position < ?", (log_start,))
             execute("DELETE FROM settled WHERE position < ?", (log_start,))
 
@@ -220,6 +258,7 @@ class SqliteScheduleIndex:
         with self._transaction() as execute:
             for table in ("pending", "settled", "recurring", "state"):
                 execute(f"DELETE FROM {table}")
+            self._hand_overs.clear()
             self.state = IndexState(log_start)
             execute(_INSERT_STATE, self.state)
 
@@ -240,35 +279,3 @@ class SqliteScheduleIndex:
             return read()
         except sqlite3.Error as error:
             raise IndexFailedError(str(error)) from error
-
-
-class SqliteScheduleIndexes:
-    """In a directory of their own, which is made with the first."""
-
-    def __init__(self, directory: str, io: IoExecutor) -> None:
-        """`io` is best one of their own: what is taken over at leisure must not keep appends from the disk."""
-        self._directory = Path(directory)
-        self._io = io
-
-    async def run(self, call: Callable[[], _Result]) -> _Result:
-        return await self._io.run(call)
-
-    def open(self, key: LogKey) -> ScheduleIndex:
-        """Raises IndexFailedError where it cannot be made either."""
-        try:
-            self._directory.mkdir(exist_ok=True)
-            try:
-                return SqliteScheduleIndex(self._path(key))
-            except (sqlite3.Error, IndexFailedError):
-                self.remove(key)
-                return SqliteScheduleIndex(self._path(key))
-        except (OSError, sqlite3.Error) as error:
-            raise IndexFailedError(str(error)) from error
-
-    def remove(self, key: LogKey) -> None:
-        path = self._path(key)
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
-
-    def _path(self, key: LogKey) -> Path:
-        return self._directory / f"{key.topic_id}-{key.partition}.sqlite"

@@ -350,6 +350,6 @@ class Misfortune:
 
     async def _wall_jump(self) -> None:
         # By a clock that went back an hour, what is to be seen later is an hour away: nobody waits so long here.
-        is_near = self._around.options.delayed or self._around.options.recurring
+        is_near = self._around.options.delayed or self._around.options.recurring or self._around.options.moving
         farthest = (1_000, 60_000, 3_600_000)[: 1 if is_near else 3]
         self._host().clock.jump(self._random.choice((-1, 1)) * self._random.choice(farthest))

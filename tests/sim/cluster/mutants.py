@@ -97,6 +97,7 @@ from tests.sim.cluster.exclusive_mutants import (
     what_is_behind_stays_out,
 )
 from tests.sim.cluster.filter_mutants import FILTER_MUTANTS, what_was_given_back_is_not_judged_again
+from tests.sim.cluster.hand_over_mutants import HAND_OVER_MUTANTS
 from tests.sim.cluster.key_order_mutants import (
     blocked_keys_are_passed_over,
     keys_go_on_while_they_are_out,
@@ -485,6 +486,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *MAPPING_MUTANTS,
     *TABLE_MUTANTS,
     *LIFETIME_MUTANTS,
+    *HAND_OVER_MUTANTS,
 )
 
 _SCENARIOS = "tests/scenarios/test_planted_bugs.py"

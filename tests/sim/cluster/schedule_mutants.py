@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from storage.node.schedule import schedule_host
-from storage.node.schedule.schedule_host import ScheduleHost
+from storage.node.schedule.due_appender import DueAppender
+from storage.node.schedule.hand_over_host import Shares
+from storage.node.schedule.schedule_writer import UNTIL_KNOWN_MS
 from storage.schedule.changes import Cancelled, Change, Fired
 from storage.schedule.near_future import NearFuture
 
@@ -23,24 +25,18 @@ def new_leaders_do_not_look_back(patch: pytest.MonkeyPatch) -> None:
 def due_early(patch: pytest.MonkeyPatch) -> None:
     """A clock that is read too far ahead."""
     original = NearFuture.take_due
-    patch.setattr(NearFuture, "take_due", lambda self, now_ms: original(self, now_ms + 400))
+    patch.setattr(NearFuture, "take_due", lambda self, now_ms, is_held=None: original(self, now_ms + 400, is_held))
 
 
 def recorded_before_appended(patch: pytest.MonkeyPatch) -> None:
     """The record of what was appended goes first: who dies in between has lost it."""
 
-    async def append_due(self: ScheduleHost) -> None:
-        while True:
-            taken = self.near.take_due(self._clock.now_ms())
-            if not taken:
-                await self._wait(self.near.next_due())
-                continue
-            end = self.messages.log.log_end
-            await self.writer.write(Fired([due.entry.id for due in taken], end, self.messages.leader_epoch))
-            batch = schedule_host.encode_batch([self._as_message(due) for due in taken])
-            await self.messages.append_own(batch, timeout_ms=schedule_host.UNTIL_KNOWN_MS)
+    async def append(self: DueAppender, batch: bytearray, shares: Shares) -> None:
+        end = self._messages.log.log_end
+        await self._writer.write(Fired([due.entry.id for due in shares.here], end, self._messages.leader_epoch))
+        await self._messages.append_own(batch, timeout_ms=UNTIL_KNOWN_MS)
 
-    patch.setattr(ScheduleHost, "_append_due", append_due)
+    patch.setattr(DueAppender, "_append", append)
 
 
 def moves_do_not_reach_memory(patch: pytest.MonkeyPatch) -> None:

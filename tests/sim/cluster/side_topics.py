@@ -9,6 +9,7 @@ from tests.sim.cluster.expiring_topic import ExpiringTopic
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.letter_topics import LetterTopics
 from tests.sim.cluster.machines import Surrounding
+from tests.sim.cluster.moving_topic import MovingTopic
 from tests.sim.cluster.named_topic import NamedTopic
 from tests.sim.cluster.recurring_topic import RecurringTopic
 from tests.sim.cluster.store_observer import StoreObserver
@@ -27,7 +28,7 @@ class SideTopics:
         store: StoreObserver,
     ) -> None:
         options = machines.options
-        self._topics: list[LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic | NamedTopic] = []
+        self._topics: list[LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic | NamedTopic | MovingTopic] = []
         if options.letters:
             self._topics.append(LetterTopics(machines, clients, administrator))
         if options.has_trims:
@@ -38,6 +39,8 @@ class SideTopics:
             self._topics.append(ExpiringTopic(machines, clients, administrator, hardware, store))
         if options.name_takers:
             self._topics.append(NamedTopic(machines, clients, administrator))
+        if options.moving:
+            self._topics.append(MovingTopic(machines, clients, hardware, store))
 
     def runs(self) -> list[Coroutine[Any, Any, None]]:
         """Each ends some time after all is calm."""

@@ -242,7 +242,7 @@ def test_a_short_log_keeps_up_to_where_each_is_dealt_with() -> None:
         while log.log_start < noted_before:
             await schedule(sim.node, topic, b"x" * 200, delay_ms=10)
             await sim.clock.sleep(50)
-        ids = {entry.id for entry in await partition.schedule.keeper.recurring()}
+        ids = {entry.id for entry in await partition.schedule.keeper.all_of(lambda index: index.recurring())}
         assert ids == {rare.id}
         await sim.lose_power()
         await sim.start()
