@@ -8,7 +8,7 @@ from acklog.command.failures import UsageError
 from acklog.command.group_members import members_text
 from acklog.command.group_pauses import paused_text
 from acklog.command.group_retries import backoff_text
-from acklog.command.group_sharing import in_flight_text
+from acklog.command.group_sharing import fair_by_text, in_flight_text
 from acklog.command.quantities import count_text, parse_duration_ms
 from acklog.command.quotas import group_quota_rows
 from acklog.command.times import ago_text, duration_text
@@ -183,7 +183,7 @@ def _of_mode(group: "Group") -> list[tuple[str, Cell | str]]:
     """What groups of other modes do not have."""
     settings = group.settings
     if group.mode == "shared":
-        return [("fair by", settings.fair_by)]
+        return [("fair by", fair_by_text(settings))]
     if group.mode == "exclusive":
         return [
             ("members", members_text(group)),

@@ -10,6 +10,7 @@ from acklog.wire import limits
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
 from app.calls.commits import CommittedView
+from app.calls.group_shares import check_shares
 from app.calls.members import GroupMemberView
 from app.calls.names import check_name
 from app.calls.pauses import PausedView
@@ -84,6 +85,20 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
         FairBy | UnsetType | None,
         Meta(description="key: a key has its share of what is in flight, and no more while others wait"),
     ] = UNSET
+    fair_by_header: Annotated[
+        str | UnsetType | None,
+        Meta(
+            description="the name of a header: each of its values has such a share instead, whatever the keys; "
+            "messages without it have one together"
+        ),
+    ] = UNSET
+    max_in_flight_per_header: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | UnsetType | None,
+        Meta(
+            description="messages of one value of that header that may be leased at a time per partition (default: no "
+            "limit)"
+        ),
+    ] = UNSET
     session_timeout_ms: Annotated[
         Annotated[int, Meta(ge=limits.SESSION_TIMEOUT_MS_MIN, le=limits.SESSION_TIMEOUT_MS_MAX)] | UnsetType | None,
         Meta(description="how long a member of an exclusive group may be silent before its partitions go to others"),
@@ -148,6 +163,7 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
             raise ServerError(ProblemCode.INVALID_FIELD, detail, field="settings.retryBackoffMaxMs")
         if isinstance(self.dead_letter_topic, str):
             check_name(self.dead_letter_topic, field="settings.deadLetterTopic")
+        check_shares(changed)
         return changed
 
 

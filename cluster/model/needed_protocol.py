@@ -46,6 +46,9 @@ PROTOCOL_OF_QUOTAS = 6
 PROTOCOL_OF_TOPIC_DELAYS = 7
 """Brought topics that say how much later their messages are seen: who does not know of it would show them at once."""
 
+PROTOCOL_OF_FAIR_HEADERS = 8
+"""Brought groups that are fair among the values of a header: who does not know of it would let a noisy one take all."""
+
 
 def needed_by_topic(config: TopicConfig) -> int:
     needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]
@@ -70,6 +73,8 @@ def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
         needed.append(PROTOCOL_OF_TTL)
     if settings.has_quotas:
         needed.append(PROTOCOL_OF_QUOTAS)
+    if settings.fair_by_header is not None:
+        needed.append(PROTOCOL_OF_FAIR_HEADERS)
     return max(needed)
 
 

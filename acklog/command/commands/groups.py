@@ -36,7 +36,7 @@ from acklog.command.group_settings import (
     one_of,
     settings_fields,
 )
-from acklog.command.group_sharing import FairByOption, PerConsumerOption, PerKeyOption, sharing_changes
+from acklog.command.group_sharing import FairByOption, PerConsumerOption, PerHeaderOption, PerKeyOption, sharing_changes
 from acklog.command.lag_figures import TopicLag, lags_of
 from acklog.command.lag_view import lag_table
 from acklog.command.quotas import QuotaBytesOption, QuotaMessagesOption, QuotaRequestsOption, group_quota_changes
@@ -131,6 +131,7 @@ def create(
     on_exhausted: OnExhaustedOption = None,
     max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
+    max_in_flight_per_header: PerHeaderOption = None,
     fair_by: FairByOption = None,
     session_timeout: SessionTimeoutOption = None,
     rebalance_timeout: RebalanceTimeoutOption = None,
@@ -149,7 +150,7 @@ def create(
         one_of(MODES, mode, field="--mode")
     changes = delivery_changes(start, visibility, max_attempts, dead_letters, max_in_flight, on_exhausted)
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
-    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
+    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, max_in_flight_per_header, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
     changes |= expiry_changes(on_expired) | group_quota_changes(quota_messages, quota_bytes, quota_requests)
     with session.client() as client:
@@ -181,6 +182,7 @@ def update(
     on_exhausted: OnExhaustedOption = None,
     max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
+    max_in_flight_per_header: PerHeaderOption = None,
     fair_by: FairByOption = None,
     session_timeout: SessionTimeoutOption = None,
     rebalance_timeout: RebalanceTimeoutOption = None,
@@ -195,7 +197,7 @@ def update(
     session = session_of(context)
     changes = delivery_changes(start, visibility, max_attempts, dead_letters, max_in_flight, on_exhausted)
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
-    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
+    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, max_in_flight_per_header, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
     changes |= expiry_changes(on_expired) | group_quota_changes(quota_messages, quota_bytes, quota_requests)
     if not changes:

@@ -37,7 +37,7 @@ from storage.rpc.messages import DeliveredMessage, GroupPosition, ReceiveRequest
 logger = structlog.get_logger(__name__)
 
 GROUP_LIMIT_RETRY_MS = 1000
-_LIMITS = ("IN_FLIGHT_LIMIT", "IN_FLIGHT_LIMIT_OF_RETURNED", "IN_FLIGHT_LIMIT_PER_KEY")
+_LIMITS = ("IN_FLIGHT_LIMIT", "IN_FLIGHT_LIMIT_OF_RETURNED", "IN_FLIGHT_LIMIT_PER_KEY", "IN_FLIGHT_LIMIT_PER_HEADER")
 WAITING_FOR_GROWTH = "WAITING_FOR_GROWTH"
 BEHIND_GROWTH = "waitingForGrowth"
 """The state of a message for a group that does not get it before it has done what was sent before a growth."""
