@@ -117,7 +117,10 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
 
     on_missing_position: Annotated[
         MissingPosition | UnsetType | None,
-        Meta(description="in a partition where it has no position: start, or refuse until a seek or commit says one"),
+        Meta(
+            description="in a partition where it has no position, or retention has removed what it had not done: "
+            "start, or refuse until a seek or commit says where it is"
+        ),
     ] = UNSET
     on_exhausted: Annotated[
         Exhausted | UnsetType | None,

@@ -32,9 +32,10 @@ class Assignor(Enum):
 
 
 class MissingPosition(Enum):
-    """What a group does in a partition where it reads for the first time, or its position is lost."""
+    """What a group does in a partition where it reads for the first time, or where its position is lost: also as
+    retention has removed what it had not done."""
 
-    START = "start"  # at its start position
+    START = "start"  # at its start position; behind what was removed
     REFUSE = "refuse"  # nothing, until somebody says where: a seek, or a commit
 
 

@@ -337,14 +337,14 @@ class GroupDelivery:
             return 0
         return offset - self.progress - self._state.progress.done_above.count_below(offset)
 
-    def advance_log_start(self, log_start: int) -> Jumped | None:
-        """Everything below `log_start` was removed, by retention or on purpose. None if the group has done all that, or
-        the jump is under way. An ack that is being written at this moment is counted as lost too."""
+    def advance_log_start(self, log_start: int, *, deleted_below: int) -> Jumped | None:
+        """Everything below `log_start` was removed, and what is `deleted_below` on purpose. None if the group has done
+        all that, or the jump is under way. An ack that is being written at this moment is counted as lost too."""
         state = self._state
         if log_start <= max(self.progress, state.jumping_to):
             return None
         state.jumping_to = log_start
-        return Jumped(self.group_id, log_start, self.undone_below(log_start))
+        return Jumped(self.group_id, log_start, self.undone_below(log_start), log_start <= deleted_below)
 
     # --- time and looks --------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from acklog.command.group_settings import (
     ModeOption,
     OnExhaustedOption,
     OnExpiredOption,
+    OnMissingPositionOption,
     RebalanceTimeoutOption,
     SessionTimeoutOption,
     StartOption,
@@ -34,6 +35,7 @@ from acklog.command.group_settings import (
     filter_changes,
     member_changes,
     one_of,
+    position_changes,
     settings_fields,
 )
 from acklog.command.group_sharing import FairByOption, PerConsumerOption, PerHeaderOption, PerKeyOption, sharing_changes
@@ -138,6 +140,7 @@ def create(
     assignor: AssignorOption = None,
     message_filter: FilterOption = None,
     on_expired: OnExpiredOption = None,
+    on_missing_position: OnMissingPositionOption = None,
     quota_messages: QuotaMessagesOption = None,
     quota_bytes: QuotaBytesOption = None,
     quota_requests: QuotaRequestsOption = None,
@@ -152,7 +155,8 @@ def create(
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, max_in_flight_per_header, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
-    changes |= expiry_changes(on_expired) | group_quota_changes(quota_messages, quota_bytes, quota_requests)
+    changes |= position_changes(on_missing_position) | expiry_changes(on_expired)
+    changes |= group_quota_changes(quota_messages, quota_bytes, quota_requests)
     with session.client() as client:
         is_there = _is_there(client, group)
         try:
@@ -189,6 +193,7 @@ def update(
     assignor: AssignorOption = None,
     message_filter: FilterOption = None,
     on_expired: OnExpiredOption = None,
+    on_missing_position: OnMissingPositionOption = None,
     quota_messages: QuotaMessagesOption = None,
     quota_bytes: QuotaBytesOption = None,
     quota_requests: QuotaRequestsOption = None,
@@ -199,7 +204,8 @@ def update(
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, max_in_flight_per_header, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
-    changes |= expiry_changes(on_expired) | group_quota_changes(quota_messages, quota_bytes, quota_requests)
+    changes |= position_changes(on_missing_position) | expiry_changes(on_expired)
+    changes |= group_quota_changes(quota_messages, quota_bytes, quota_requests)
     if not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --visibility 5m.")
     with session.client() as client:
