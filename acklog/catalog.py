@@ -256,6 +256,8 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
     committed: CommittedPosition | None = None
     is_paused: bool = field(name="paused", default=False)
     problem: ProblemItem | None = None
+    generation: int | None = None
+    """Rises with each seek, and each other owner: receipts of an earlier one are stale."""
 
 
 class BlockedMessage(msgspec.Struct, rename="camel"):

@@ -116,6 +116,10 @@ class FairShare:
             return False
         return self._keys.next_key(in_flight_max=self._in_flight_max, unlimited=NO_KEY) is None
 
+    def is_at_limit(self, key: int) -> bool:
+        """Whether as much of the key is in flight as may be."""
+        return key != NO_KEY and self._keys.in_flight.get(key, 0) >= self._in_flight_max
+
     # --- what waits ---------------------------------------------------------------------------------------------------
 
     def wait(self, run: CandidateRun) -> None:

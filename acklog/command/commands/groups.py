@@ -12,7 +12,7 @@ from acklog.command.commands.group_positions import commit, copy, group_lag
 from acklog.command.commands.seek import seek
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
-from acklog.command.group_members import members_view
+from acklog.command.group_members import members_view, owners_view
 from acklog.command.group_pauses import pause, resume
 from acklog.command.group_retries import BackoffMaxOption, BackoffMinOption, DelaysOption, JitterOption, retry_changes
 from acklog.command.group_settings import (
@@ -103,16 +103,19 @@ def show(context: typer.Context, group: GroupArgument) -> None:
     session = session_of(context)
     with session.client() as client:
         found = client.groups.get(group)
-        lags = lags_of(client.groups.offsets(group))
+        offsets = client.groups.offsets(group)
+        lags = lags_of(offsets)
         topics = [lag.topic for lag in lags if lag.blocked]
         blocked = client.groups.blocked(group, topics) if topics else None
     document = {
         "group": found,
         "topics": [lag.document(with_partitions=False) for lag in lags],
         "blocked": [] if blocked is None else blocked.keys,
+        "partitions": offsets.offsets,
     }
     now_ms = session.now_ms()
-    views = [settings_fields(found, now_ms), *members_view(found), _progress(lags, group)]
+    members = [*members_view(found), *owners_view(found, offsets.offsets)]
+    views = [settings_fields(found, now_ms), *members, _progress(lags, group)]
     session.output.show(document, *views, *blocked_view(blocked, now_ms=now_ms))
 
 
