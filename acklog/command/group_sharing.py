@@ -67,11 +67,12 @@ def sharing_changes(
         changes["max_in_flight_per_key"] = max_in_flight_per_key or None
     if max_in_flight_per_header is not None:
         changes["max_in_flight_per_header"] = max_in_flight_per_header or None
-    return changes if fair_by is None else changes | _fair_by_changes(fair_by)
+    return changes if fair_by is None else _fair_by_changes(fair_by) | changes
 
 
 def _fair_by_changes(fair_by: str) -> "GroupChanges":
-    """A group goes by one of them, so the other is taken away, and what counts by it. Raises UsageError."""
+    """A group goes by one of them, so the other is taken away, and what counts by it unless it is named, too: that the
+    server refuses. Raises UsageError."""
     header = fair_by.removeprefix(_HEADER)
     if header and header != fair_by:
         return {"fair_by": "none", "fair_by_header": header, "max_in_flight_per_key": None}

@@ -47,21 +47,10 @@ def explain_state(
     group has not done, where that is known."""
     attempts_max = group.settings.max_attempts if group is not None else 0
     used = _attempts(state.attempts, attempts_max)
-    receive = f"acklog receive {message.topic} --group {state.group}"
     drop = f"Drop it: acklog ack --message-id {message.message_id} --group {state.group}"
     letters = dead_letter_topic(message.topic, group, state.group)
-    if state.state == "waiting" and group is not None and _is_paused(group, message):
-        return Explanation(
-            f"Waiting, and the group is paused there; {used}.",
-            "Nobody gets it until the group goes on.",
-            f"Let it go on: acklog groups resume {state.group}. What is paused: acklog groups show {state.group}",
-        )
     if state.state == "waiting":
-        if state.behind_unreadable is not None:
-            return _behind_unreadable(message, state, state.behind_unreadable)
-        if state.limit:
-            return limited(message, state, group)
-        return _waiting(state, used=used, receive=receive, ahead=ahead)
+        return _waiting(message, state, group, used=used, ahead=ahead)
     if state.state == "waitingForGrowth":
         return Explanation(
             "Waiting: it was sent after the topic's partitions changed, and the group keeps an order.",
@@ -160,7 +149,20 @@ def _is_paused(group: "Group", message: "StoredMessage") -> bool:
     )
 
 
-def _waiting(state: "GroupState", *, used: str, receive: str, ahead: int | None) -> Explanation:
+def _waiting(
+    message: "StoredMessage", state: "GroupState", group: "Group | None", *, used: str, ahead: int | None
+) -> Explanation:
+    if group is not None and _is_paused(group, message):
+        return Explanation(
+            f"Waiting, and the group is paused there; {used}.",
+            "Nobody gets it until the group goes on.",
+            f"Let it go on: acklog groups resume {state.group}. What is paused: acklog groups show {state.group}",
+        )
+    if state.behind_unreadable is not None:
+        return _behind_unreadable(message, state, state.behind_unreadable)
+    if state.limit:
+        return limited(message, state, group)
+    receive = f"acklog receive {message.topic} --group {state.group}"
     if state.attempts:
         what = f"Waiting to be received again; {used}."
     elif ahead:

@@ -233,6 +233,8 @@ class TestGroups:
         by_header = acklog("groups", "update", name, *options)
         assert "fair by       header.tenant\n" in by_header.stdout
         assert "7 per partition at most, 4 of a value of the header tenant; 5 per consumer\n" in by_header.stdout
+        both = acklog("groups", "update", name, "--fair-by", "header.tenant", "--max-in-flight-per-key", "3")
+        assert (both.exit_code != 0, "maxInFlightPerKey" in both.stderr) == (True, True)
         back = acklog("groups", "update", name, "--fair-by", "key", "--json").document["settings"]
         expected = {"fairBy": "key", "fairByHeader": None, "maxInFlightPerHeader": None, "maxInFlightPerKey": None}
         assert back.items() >= expected.items()

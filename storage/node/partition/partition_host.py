@@ -92,7 +92,6 @@ class PartitionHost:
 
     @property
     def deleted_below(self) -> int:
-        """What is below was deleted on purpose."""
         return deleted_below(self.log, self._leadership.deletions.last)
 
     @property
@@ -230,11 +229,7 @@ class PartitionHost:
         self.log.check_serves()
 
     def _append(
-        self,
-        request: ProduceRequest,
-        source: SourceKey | None,
-        token: int | None,
-        waiter: ProduceWaiter,
+        self, request: ProduceRequest, source: SourceKey | None, token: int | None, waiter: ProduceWaiter
     ) -> None:
         batch = request.batch if isinstance(request.batch, bytearray) else bytearray(request.batch)
         append = PendingAppend(

@@ -7,7 +7,6 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_progress import CommittedPosition
 from storage.delivery.leases import Lease
 from storage.delivery.message_view import MessageStatus
 from tests.unit.storage.delivery.group import GroupBench
@@ -557,26 +556,6 @@ class TestRetention:
         assert (bench.group.progress, bench.group.totals.lost, bench.group.in_flight_count) == (10, 9, 0)
         assert bench.ack(leases[0]) == [None]
         assert offsets_of(bench.receive()) == [10]
-
-    def test_what_it_overtook_is_known_until_somebody_says_where_the_group_is(self) -> None:
-        """Over restarts, and also where the group goes on by itself meanwhile."""
-        bench = GroupBench()
-        bench.write(bench.group.advance_log_start(3, deleted_below=0))
-        bench.ack(*bench.receive())
-        bench.write(bench.group.advance_log_start(6, deleted_below=0))
-        assert bench.group.totals.overtaken == 5
-        bench.write(bench.group.seek(7))
-        assert (bench.group.totals.overtaken, bench.group.totals.lost) == (0, 5)
-        bench.write(bench.group.advance_log_start(8, deleted_below=0))
-        for record in bench.group.commit(CommittedPosition(8), expected=None).records:
-            bench.write(record)
-        assert (bench.group.totals.overtaken, bench.group.totals.lost) == (0, 6)
-
-    @pytest.mark.parametrize(("deleted_below", "overtaken"), [(9, 10), (10, 0), (11, 0)])
-    def test_what_was_deleted_on_purpose_overtook_nobody(self, deleted_below: int, overtaken: int) -> None:
-        bench = GroupBench()
-        bench.write(bench.group.advance_log_start(10, deleted_below=deleted_below))
-        assert (bench.group.totals.overtaken, bench.group.totals.lost) == (overtaken, 10)
 
     def test_of_what_is_done_changes_nothing(self) -> None:
         bench = GroupBench(start_offset=5)
