@@ -135,11 +135,12 @@ class TopicPage(msgspec.Struct):
 
 
 class GroupSettings(msgspec.Struct, rename="camel"):
-    """`fair_by` is "none" or "key"; a limit or quota that is None is none. Timeouts and `assignor` are for exclusive
-    groups; `assignor` is "sticky", "range", "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse",
-    `on_exhausted` "deadLetter" or "block", `on_expired` "skip" or "deadLetter". `filter` says which messages the group
-    wants; None: all. `retry_delays_ms` None: the delay doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`;
-    `retry_jitter` is the part of each delay that is left to chance."""
+    """`fair_by` is "none" or "key", `fair_by_header` the header whose values have their share instead; a limit or
+    quota that is None is none. Timeouts and `assignor` are for exclusive groups; `assignor` is "sticky", "range",
+    "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse", `on_exhausted` "deadLetter" or "block",
+    `on_expired` "skip" or "deadLetter". `filter` says which messages the group wants; None: all. `retry_delays_ms`
+    None: the delay doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`; `retry_jitter` is the part of each
+    delay that is left to chance."""
 
     start_position: str
     visibility_ms: int
@@ -163,11 +164,13 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     receive_messages_per_second: int | None = None
     receive_bytes_per_second: int | None = None
     receive_requests_per_second: int | None = None
+    fair_by_header: str | None = None
+    max_in_flight_per_header: int | None = None
 
 
 class GroupChanges(TypedDict, total=False):
     """What of a group's settings is to be set; what is left out stays, or gets the server's default. An update takes
-    None for the default of `dead_letter_topic`, for no limit, no quota and no filter."""
+    None for the default of `dead_letter_topic`, for no limit, no quota, no filter and no header to be fair by."""
 
     start_position: str
     visibility_ms: int
@@ -191,6 +194,8 @@ class GroupChanges(TypedDict, total=False):
     receive_messages_per_second: int | None
     receive_bytes_per_second: int | None
     receive_requests_per_second: int | None
+    fair_by_header: str | None
+    max_in_flight_per_header: int | None
 
 
 class Paused(msgspec.Struct, rename="camel"):
@@ -251,6 +256,8 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
     committed: CommittedPosition | None = None
     is_paused: bool = field(name="paused", default=False)
     problem: ProblemItem | None = None
+    generation: int | None = None
+    """Rises with each seek, and each other owner: receipts of an earlier one are stale."""
 
 
 class BlockedMessage(msgspec.Struct, rename="camel"):

@@ -198,7 +198,9 @@ class FailedAttempt(msgspec.Struct):
 class GroupState(msgspec.Struct, omit_defaults=True):
     """What one group has done with a message. `until_ms` is when a lease or a delay ends, and `consumer` who has it.
 
-    Of one that failed and is not done: `last_consumer` had it last, and `reasons` are the last ones that were said."""
+    Of one that failed and is not done: `last_consumer` had it last, and `reasons` are the last ones that were said.
+    Of one that waits: `limit` is the group's setting that keeps it from going out now, "" where none does, and
+    `behind_unreadable` the offset of the message that stops its partition as nobody can read it."""
 
     group: str
     state: str
@@ -207,6 +209,8 @@ class GroupState(msgspec.Struct, omit_defaults=True):
     consumer: str = ""
     last_consumer: str = field(name="lastConsumer", default="")
     reasons: list[FailedAttempt] = field(default_factory=list)
+    limit: str = ""
+    behind_unreadable: int | None = field(name="behindUnreadable", default=None)
 
 
 class InspectedMessage(StoredMessage, kw_only=True, omit_defaults=True):

@@ -8,9 +8,10 @@ from acklog.command.times import duration_text
 from acklog.command.views import Cell, Column, Sentence, Table, View
 
 if TYPE_CHECKING:
-    from acklog.catalog import Group
+    from acklog.catalog import Group, PartitionProgress
     from acklog.members import AssignedPartition, MemberOfGroup
 
+OWNERS_SHOWN_MAX = 64
 HEARD_MS = 1_000
 """Who was heard so lately is there now."""
 
@@ -35,6 +36,33 @@ def members_view(group: "Group") -> list[View]:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     empty = "It has no members: nobody gets its messages."
     return [Table(columns, rows, empty=empty)]
+
+
+def owners_view(group: "Group", progress: "Sequence[PartitionProgress]") -> list[View]:
+    """By which ownership each partition is whose, in a group whose partitions are its members'."""
+    if group.mode != "exclusive" or group.members is None:
+        return []
+    generations = {(each.topic, each.partition): each.generation for each in progress}
+    owners = {_place(each): (member.member, each.ownership) for member in group.members for each in member.assignment}
+    places = sorted(owners.keys() | generations.keys())
+    columns = [
+        Column("topic", style="name"),
+        Column("partition", align="right"),
+        Column("owner"),
+        Column("ownership", align="right"),
+        Column("generation", align="right"),
+    ]
+    rows: list[list[Cell | str]] = []
+    for topic, partition in places[:OWNERS_SHOWN_MAX]:
+        owner, ownership = owners.get((topic, partition), ("nobody", None))
+        generation = generations.get((topic, partition))
+        rows.append([topic, str(partition), owner, _number_text(ownership), _number_text(generation)])
+    title = "" if len(places) <= OWNERS_SHOWN_MAX else f"the first of {len(places):,} partitions; all: --json"
+    return [Table(columns, rows, title=title)] if rows else []
+
+
+def _number_text(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
 
 
 def members_text(group: "Group") -> str:

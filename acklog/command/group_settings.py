@@ -8,7 +8,7 @@ from acklog.command.failures import UsageError
 from acklog.command.group_members import members_text
 from acklog.command.group_pauses import paused_text
 from acklog.command.group_retries import backoff_text
-from acklog.command.group_sharing import in_flight_text
+from acklog.command.group_sharing import fair_by_text, in_flight_text
 from acklog.command.quantities import count_text, parse_duration_ms
 from acklog.command.quotas import group_quota_rows
 from acklog.command.times import ago_text, duration_text
@@ -16,7 +16,7 @@ from acklog.command.views import Cell, Fields
 from acklog.wire.limits import IN_FLIGHT_MAX, MAX_ATTEMPTS_MAX
 
 if TYPE_CHECKING:
-    from acklog.catalog import Group, GroupChanges
+    from acklog.catalog import Group, GroupChanges, GroupSettings
     from acklog.consumer.source import Mode
 
 MODES = ("shared", "keyOrdered", "exclusive")
@@ -24,10 +24,19 @@ ASSIGNORS = ("sticky", "range", "roundRobin", "lag")
 START_POSITIONS = ("earliest", "latest")
 ON_EXHAUSTED = ("deadLetter", "block")
 ON_EXPIRED = ("skip", "deadLetter")
+ON_MISSING_POSITION = ("start", "refuse")
 
 StartOption = Annotated[
     str | None,
     typer.Option("--start", metavar="WHERE", help="Where it begins in a topic: earliest or latest."),
+]
+OnMissingPositionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--on-missing-position",
+        metavar="WHAT",
+        help="Where it has no position, or retention overtook it: start, or refuse until somebody says where.",
+    ),
 ]
 VisibilityOption = Annotated[
     str | None, typer.Option("--visibility", metavar="DURATION", help="How long a message is leased: 30s, 5m.")
@@ -116,6 +125,13 @@ def delivery_changes(
     return changes
 
 
+def position_changes(on_missing_position: str | None) -> "GroupChanges":
+    """What the option names. Raises UsageError."""
+    if on_missing_position is None:
+        return {}
+    return {"on_missing_position": one_of(ON_MISSING_POSITION, on_missing_position, field="--on-missing-position")}
+
+
 def filter_changes(text: str | None) -> "GroupChanges":
     """What the option names."""
     return {} if text is None else {"filter": text or None}
@@ -163,7 +179,7 @@ def settings_fields(group: "Group", now_ms: int) -> Fields:
         [
             ("group", Cell(group.name, "name")),
             ("mode", group.mode),
-            ("begins at", settings.start_position),
+            ("begins at", _begins_at(settings)),
             ("lease", duration_text(settings.visibility_ms)),
             ("filter", settings.filter or "none: every message"),
             ("attempts", count_text(settings.max_attempts)),
@@ -179,11 +195,17 @@ def settings_fields(group: "Group", now_ms: int) -> Fields:
     )
 
 
+def _begins_at(settings: "GroupSettings") -> str:
+    if settings.on_missing_position == "refuse":
+        return "nothing, until a seek or a commit says where; nor goes on where retention overtook it"
+    return settings.start_position
+
+
 def _of_mode(group: "Group") -> list[tuple[str, Cell | str]]:
     """What groups of other modes do not have."""
     settings = group.settings
     if group.mode == "shared":
-        return [("fair by", settings.fair_by)]
+        return [("fair by", fair_by_text(settings))]
     if group.mode == "exclusive":
         return [
             ("members", members_text(group)),

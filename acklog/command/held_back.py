@@ -3,15 +3,16 @@ and what of that waits for a person."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from acklog.command.explanation import Explanation
 from acklog.command.group_members import owner_of, silence_text
-from acklog.command.message_state import Explanation, state_in
+from acklog.command.message_state import state_in
 from acklog.command.quantities import count_text
 from acklog.wire.limits import BLOCKED_LISTED_MAX
 
 if TYPE_CHECKING:
     from acklog import Client
     from acklog.catalog import BlockedMessage, Group, PartitionProgress
-    from acklog.messages import StoredMessage
+    from acklog.messages import GroupState, StoredMessage
 
 SEARCHED_MESSAGES_MAX = 10_000
 """Of the log before the message, for an earlier one of its key. A group that is further behind has other worries."""
@@ -29,15 +30,16 @@ class EarlierOfKey(NamedTuple):
 
 
 def held_back(
-    client: "Client", message: "StoredMessage", group: "Group", progress: "PartitionProgress"
+    client: "Client", message: "StoredMessage", state: "GroupState", group: "Group", progress: "PartitionProgress"
 ) -> Explanation | None:
-    """Of a message that waits in the group, whatever it has been through. None: the group's next receive gets it, as
-    far as can be told."""
+    """Of a message that waits in the group, whatever it has been through. None: its state says why, or the group's next
+    receive gets it, as far as can be told."""
     behind = _of_blocked(client, message, group) if progress.blocked else None
     if behind is not None:
         return behind
     if group.mode == "exclusive":
-        return _of_owner(message, group, progress)
+        is_told = state.limit or state.behind_unreadable is not None
+        return None if is_told else _of_owner(message, group, progress)
     if group.mode == "keyOrdered" and message.key is not None and progress.progress is not None:
         return _of_key(client, message, group, progress.progress)
     return None

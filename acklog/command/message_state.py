@@ -1,10 +1,11 @@
 """What a message's state in a group means: in words, and what one can do about it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from acklog.command.explanation import Explanation
+from acklog.command.in_flight_limits import limited
 from acklog.command.times import ago_text, clock_text, duration_text
 from acklog.command.views import Cell, Style
 
@@ -24,15 +25,6 @@ STATE_STYLES: dict[str, Style] = {
     "expired": "warning",
     "done": "good",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """`what` happened, `then` happens by itself, `do` is what one can do."""
-
-    what: str
-    then: str
-    do: str
 
 
 def state_in(states: "Sequence[GroupState]", group: str) -> "GroupState | None":
@@ -55,17 +47,10 @@ def explain_state(
     group has not done, where that is known."""
     attempts_max = group.settings.max_attempts if group is not None else 0
     used = _attempts(state.attempts, attempts_max)
-    receive = f"acklog receive {message.topic} --group {state.group}"
     drop = f"Drop it: acklog ack --message-id {message.message_id} --group {state.group}"
     letters = dead_letter_topic(message.topic, group, state.group)
-    if state.state == "waiting" and group is not None and _is_paused(group, message):
-        return Explanation(
-            f"Waiting, and the group is paused there; {used}.",
-            "Nobody gets it until the group goes on.",
-            f"Let it go on: acklog groups resume {state.group}. What is paused: acklog groups show {state.group}",
-        )
     if state.state == "waiting":
-        return _waiting(state, used=used, receive=receive, ahead=ahead)
+        return _waiting(message, state, group, used=used, ahead=ahead)
     if state.state == "waitingForGrowth":
         return Explanation(
             "Waiting: it was sent after the topic's partitions changed, and the group keeps an order.",
@@ -114,9 +99,18 @@ def explain_state(
             "Done: it was acknowledged, or the group was sent past it.",
             "The group does not get it again.",
             f"To work on it again, with all that follows it: acklog seek {state.group} {message.topic} "
-            f"--to-offset {message.offset} --partition {message.partition}",
+            f"--to {message.offset} --partition {message.partition}",
         )
     return Explanation(f"In the state {state.state}; {used}.", "", "This command is older than the server: update it.")
+
+
+def _behind_unreadable(message: "StoredMessage", state: "GroupState", offset: int) -> Explanation:
+    return Explanation(
+        f"Waiting behind offset {offset:,} of its partition, which cannot be read: its batch is damaged on disk.",
+        "The partition goes on when that one is repaired from a replica, or somebody passes it.",
+        f"Find what is damaged: acklog fsck. Pass it: acklog seek {state.group} {message.topic} --to {offset + 1} "
+        f"--partition {message.partition}",
+    )
 
 
 def _passed_over(message: "StoredMessage", state: "GroupState", group: "Group | None") -> Explanation:
@@ -124,7 +118,7 @@ def _passed_over(message: "StoredMessage", state: "GroupState", group: "Group | 
     return Explanation(
         f"Passed over by the group's filter of that time (it {now}).",
         "The group does not get it, whatever its filter becomes.",
-        f"Once the filter matches it: acklog seek {state.group} {message.topic} --to-offset {message.offset} "
+        f"Once the filter matches it: acklog seek {state.group} {message.topic} --to {message.offset} "
         f"--partition {message.partition}",
     )
 
@@ -155,7 +149,20 @@ def _is_paused(group: "Group", message: "StoredMessage") -> bool:
     )
 
 
-def _waiting(state: "GroupState", *, used: str, receive: str, ahead: int | None) -> Explanation:
+def _waiting(
+    message: "StoredMessage", state: "GroupState", group: "Group | None", *, used: str, ahead: int | None
+) -> Explanation:
+    if group is not None and _is_paused(group, message):
+        return Explanation(
+            f"Waiting, and the group is paused there; {used}.",
+            "Nobody gets it until the group goes on.",
+            f"Let it go on: acklog groups resume {state.group}. What is paused: acklog groups show {state.group}",
+        )
+    if state.behind_unreadable is not None:
+        return _behind_unreadable(message, state, state.behind_unreadable)
+    if state.limit:
+        return limited(message, state, group)
+    receive = f"acklog receive {message.topic} --group {state.group}"
     if state.attempts:
         what = f"Waiting to be received again; {used}."
     elif ahead:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from acklog.command.message_state import Explanation
+from acklog.command.explanation import Explanation
 from acklog.command.printable import printable
 from acklog.command.times import ago_text, clock_text, duration_text
 from acklog.command.views import Cell, Fields, Style

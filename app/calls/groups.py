@@ -10,6 +10,7 @@ from acklog.wire import limits
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
 from app.calls.commits import CommittedView
+from app.calls.group_shares import check_shares
 from app.calls.members import GroupMemberView
 from app.calls.names import check_name
 from app.calls.pauses import PausedView
@@ -84,6 +85,20 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
         FairBy | UnsetType | None,
         Meta(description="key: a key has its share of what is in flight, and no more while others wait"),
     ] = UNSET
+    fair_by_header: Annotated[
+        str | UnsetType | None,
+        Meta(
+            description="the name of a header: each of its values has such a share instead, whatever the keys; "
+            "messages without it have one together"
+        ),
+    ] = UNSET
+    max_in_flight_per_header: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | UnsetType | None,
+        Meta(
+            description="messages of one value of that header that may be leased at a time per partition (default: no "
+            "limit)"
+        ),
+    ] = UNSET
     session_timeout_ms: Annotated[
         Annotated[int, Meta(ge=limits.SESSION_TIMEOUT_MS_MIN, le=limits.SESSION_TIMEOUT_MS_MAX)] | UnsetType | None,
         Meta(description="how long a member of an exclusive group may be silent before its partitions go to others"),
@@ -102,7 +117,10 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
 
     on_missing_position: Annotated[
         MissingPosition | UnsetType | None,
-        Meta(description="in a partition where it has no position: start, or refuse until a seek or commit says one"),
+        Meta(
+            description="in a partition where it has no position, or retention has removed what it had not done: "
+            "start, or refuse until a seek or commit says where it is"
+        ),
     ] = UNSET
     on_exhausted: Annotated[
         Exhausted | UnsetType | None,
@@ -148,6 +166,7 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
             raise ServerError(ProblemCode.INVALID_FIELD, detail, field="settings.retryBackoffMaxMs")
         if isinstance(self.dead_letter_topic, str):
             check_name(self.dead_letter_topic, field="settings.deadLetterTopic")
+        check_shares(changed)
         return changed
 
 
@@ -217,10 +236,10 @@ class ProgressView(msgspec.Struct, rename="camel"):
     """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done,
     `blocked` those that wait for a person's decision, `lost` those that retention removed before they were done,
     `expired` those whose time to live was over before.
-    `committed` is what a reader said that keeps its own
-    position; null where there is none. `lag_ms` is how much earlier than the newest message the first one was appended
-    that is not done, `oldest_age_ms` how long ago that was; null where it cannot be told, and where many groups are
-    shown at once.
+    `generation` rises with each seek, and each other owner: receipts of an earlier one are stale. `committed` is what a
+    reader said that keeps its own position; null where there is none. `lag_ms` is how much earlier than the newest
+    message the first one was appended that is not done, `oldest_age_ms` how long ago that was; null where it cannot be
+    told, and where many groups are shown at once.
 
     All null, with a `problem`, where the partition's leader cannot be asked.
     """
@@ -243,6 +262,7 @@ class ProgressView(msgspec.Struct, rename="camel"):
     committed: CommittedView | None = None
     is_paused: bool = msgspec.field(name="paused", default=False)
     problem: ProblemItem | None = None
+    generation: int | None = None
 
 
 class OffsetsView(msgspec.Struct, rename="camel"):

@@ -11,6 +11,8 @@ _MODES_OF: dict[str, tuple[GroupMode, ...]] = {
     "max_in_flight_per_consumer": (GroupMode.SHARED, GroupMode.KEY_ORDERED),
     "max_in_flight_per_key": (GroupMode.SHARED,),
     "fair_by": (GroupMode.SHARED,),
+    "fair_by_header": (GroupMode.SHARED,),
+    "max_in_flight_per_header": (GroupMode.SHARED,),
     "on_exhausted": (GroupMode.KEY_ORDERED, GroupMode.EXCLUSIVE),
     "session_timeout_ms": (GroupMode.EXCLUSIVE,),
     "rebalance_timeout_ms": (GroupMode.EXCLUSIVE,),

@@ -11,6 +11,7 @@ LIMITS = {
     IN_FLIGHT_LIMIT: "maxInFlight",
     "IN_FLIGHT_LIMIT_PER_CONSUMER": "maxInFlightPerConsumer",
     "IN_FLIGHT_LIMIT_PER_KEY": "maxInFlightPerKey",
+    "IN_FLIGHT_LIMIT_PER_HEADER": "maxInFlightPerHeader",
     "IN_FLIGHT_LIMIT_OF_RETURNED": "",
 }
 """What a node says where something in flight is too much, and the setting that limits it; "": it is the server's."""

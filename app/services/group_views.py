@@ -38,6 +38,7 @@ def progress_view(
         return None
     view.is_paused = is_paused(group.pauses, topic.id, partition)
     view.progress = position.progress
+    view.generation = position.generation if position.generation >= 0 else None
     view.done_above = position.done_above
     view.in_flight = position.in_flight
     view.delayed = position.delayed

@@ -5,6 +5,7 @@ from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
 from app.calls.inspect import FailureReasonView, GroupState, InspectedView
 from app.calls.message_view import MessageView, view_of
+from app.calls.receive import LIMITS
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -71,7 +72,10 @@ class InspectService:
             consumer=group.consumer,
             last_consumer=group.last_consumer,
             reasons=reasons,
+            limit=LIMITS.get(group.limit, ""),
         )
+        if group.unreadable >= 0:
+            state.behind_unreadable = group.unreadable
         if group.until_ms >= 0:
             state.until = self._gateway.clock.now_ms() + group.until_ms
         return state

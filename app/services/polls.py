@@ -89,8 +89,8 @@ class Polls:
         self, request: ReceiveRequest, nodes: list[int], wait_ms: int, deadline_ms: int
     ) -> ReceiveResponse:
         """Ask each node once, from another one on each time; the last one may wait. Raises ServerError if none
-        answered, and OUTCOME_UNKNOWN if one may have acknowledged what it could not send: the others are not asked
-        then, or as much could be lost at each."""
+        answered, what a person has to decide where nobody has messages, and OUTCOME_UNKNOWN if one may have
+        acknowledged what it could not send: the others are not asked then, or as much could be lost at each."""
         turn = self._next_turn(request) % len(nodes)
         order = sorted(nodes[turn:] + nodes[:turn], key=self._is_suspect)
         messages: list[DeliveredMessage] = []
@@ -106,7 +106,7 @@ class Polls:
             try:
                 response = await self._ask(node_id, part, nodes, deadline_ms)
             except ServerError as error:
-                failure = error
+                failure = failure if failure is not None and _waits_for_a_person(failure) else error
                 if error.code is not ProblemCode.OUTCOME_UNKNOWN:
                     continue
                 if not messages:
@@ -118,7 +118,7 @@ class Polls:
             reasons.append(response.reason)
             if len(messages) >= request.max_messages or bytes_left(request, messages) <= 0:
                 break
-        if failure is not None and not reasons:
+        if failure is not None and (not reasons or (not messages and _waits_for_a_person(failure))):
             raise failure
         reason = "" if messages else reason_of(reasons, is_complete=failure is None)
         return ReceiveResponse(messages, reason, overtaken)
@@ -206,6 +206,11 @@ class Polls:
             if failure is not None:
                 wait_ms = min(remaining_ms, pauses.next_ms())
                 await self.leaders.pause_for_leaders(request.topic_ids, nodes, wait_ms=wait_ms)
+
+
+def _waits_for_a_person(failure: ServerError) -> bool:
+    """It does not pass, so that the others have nothing is not to hide it."""
+    return failure.code is ProblemCode.POSITION_MISSING
 
 
 class LongPoll:

@@ -50,6 +50,9 @@ PROTOCOL_OF_HAND_OVERS = 8
 """Brought delayed messages that move to the partition that they belong to when they are due, and what leaders note of
 that: who does not know of it appends them where they were sent."""
 
+PROTOCOL_OF_FAIR_HEADERS = 8
+"""Brought groups that are fair among the values of a header: who does not know of it would let a noisy one take all."""
+
 
 def needed_by_topic(config: TopicConfig) -> int:
     needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]
@@ -74,6 +77,8 @@ def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
         needed.append(PROTOCOL_OF_TTL)
     if settings.has_quotas:
         needed.append(PROTOCOL_OF_QUOTAS)
+    if settings.fair_by_header is not None:
+        needed.append(PROTOCOL_OF_FAIR_HEADERS)
     return max(needed)
 
 

@@ -32,9 +32,10 @@ class Assignor(Enum):
 
 
 class MissingPosition(Enum):
-    """What a group does in a partition where it reads for the first time, or its position is lost."""
+    """What a group does in a partition where it reads for the first time, or where its position is lost: also as
+    retention has removed what it had not done."""
 
-    START = "start"  # at its start position
+    START = "start"  # at its start position; behind what was removed
     REFUSE = "refuse"  # nothing, until somebody says where: a seek, or a commit
 
 
@@ -232,6 +233,10 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     `filter` says which messages the group wants, in its canonical text; the others are passed over.
     `session_timeout_ms`, `rebalance_timeout_ms` and `assignor` are for exclusive groups; others have the defaults.
 
+    `fair_by_header` names the header whose values have their share of what is in flight, as keys have by `fair_by`: a
+    group goes by one of the two. It is a member of its own, which earlier versions leave alone, as a word of `fair_by`
+    that they do not know would hide the group from them. `max_in_flight_per_header` counts per value of that header.
+
     `retry_delays_ms` are those after the first, the second failure and so on, the last one repeats; with None the delay
     doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`. `retry_jitter` is the part of each delay that is left
     to chance, 0 to 1."""
@@ -258,6 +263,15 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     receive_messages_per_second: int | None = None
     receive_bytes_per_second: int | None = None
     receive_requests_per_second: int | None = None
+    fair_by_header: str | None = None
+    max_in_flight_per_header: int | None = None
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether what is next goes by whose turn it is."""
+        return (
+            self.fair_by is not FairBy.NONE or self.max_in_flight_per_key is not None or self.fair_by_header is not None
+        )
 
     @property
     def has_quotas(self) -> bool:

@@ -19,6 +19,7 @@ from acklog.wire.record import Record, tag_bit
 
 NO_KEY = -1
 _REMOVED = -2
+_NO_HEADERS: dict[str, str] = {}
 
 
 class CandidateKind(IntEnum):
@@ -34,8 +35,9 @@ class CandidateKind(IntEnum):
 
 
 class CandidateRun(msgspec.Struct, frozen=True, gc=False):
-    """Offsets from `start` to `end` (exclusive) that are alike. Keys with one hash count as one key; `tag_bits` are
-    those of `acklog.wire.record.tag_bit`: a zero bit proves that there is no such tag."""
+    """Offsets from `start` to `end` (exclusive) that are alike. Keys with one hash count as one key; where the index is
+    for groups that are fair by a header, that one's value stands for the key. `tag_bits` are those of
+    `acklog.wire.record.tag_bit`: a zero bit proves that there is no such tag."""
 
     start: int
     end: int
@@ -120,8 +122,9 @@ class CandidateIndex:
             self.run_count -= len(part.runs)
 
 
-def runs_of(base_offset: int, records: Iterable[Record | None]) -> list[CandidateRun]:
-    """The messages of a batch, from its first one on; gaps where one was removed."""
+def runs_of(base_offset: int, records: Iterable[Record | None], *, header: str | None = None) -> list[CandidateRun]:
+    """The messages of a batch, from its first one on; gaps where one was removed. With a `header` its value stands for
+    the key."""
     runs: list[CandidateRun] = []
     start, key_hash, tag_bits = base_offset, NO_KEY, 0
     offset = base_offset
@@ -129,7 +132,8 @@ def runs_of(base_offset: int, records: Iterable[Record | None]) -> list[Candidat
         if record is None:
             its_key, its_bits = _REMOVED, 0
         else:
-            its_key = NO_KEY if record.key is None else hash_of_key(record.key)
+            key = record.key if header is None else (record.headers or _NO_HEADERS).get(header)
+            its_key = NO_KEY if key is None else hash_of_key(key)
             its_bits = _bits_of(record.tags) if record.tags else 0
         if its_key != key_hash or its_bits != tag_bits:
             if offset > start:

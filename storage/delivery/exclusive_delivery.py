@@ -379,8 +379,8 @@ class ExclusiveDelivery:
     def undone_below(self, offset: int) -> int:
         return self._group.undone_below(offset)
 
-    def advance_log_start(self, log_start: int) -> Jumped | None:
-        return self._group.advance_log_start(log_start)
+    def advance_log_start(self, log_start: int, *, deleted_below: int) -> Jumped | None:
+        return self._group.advance_log_start(log_start, deleted_below=deleted_below)
 
     def describe(self, offset: int, *, readable_end: int, now_ms: int) -> MessageStatus:
         return self._group.describe(offset, readable_end=readable_end, now_ms=now_ms)

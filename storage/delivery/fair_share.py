@@ -5,6 +5,8 @@ that has least in flight (`KeysInTurn`). How far it looks is bounded, in memory 
 what waits, and in time by `looks_per_pick_max` batches before it leases from what it has seen. Where all messages are
 of one key it leases them as they come, at full speed.
 
+Where a group is fair by a header, its value is what is called the key here: the candidates say so.
+
 What is in flight of a key is counted along with the leases and made from them (rule R30): in a group that is set to
 read so, what was leased before is looked at first, wherever it is, as it counts against the limit of its key.
 """
@@ -26,16 +28,19 @@ LOOKS_PER_PICK_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class NewFairShare:
-    """Makes selections. `in_flight_per_key_max` None: no limit beside the share."""
+    """Makes selections. `in_flight_per_key_max` None: no limit beside the share. `header`: whose value stands for the
+    key; what one selection knows of keys says nothing to one that goes by something else."""
 
     in_flight_per_key_max: int | None = None
+    header: str | None = None
 
     def __call__(self) -> "FairShare":
         return FairShare(self.in_flight_per_key_max)
 
 
 class FairShare:
-    """A group's selection. All messages without a key together have one share, and no limit per key.
+    """A group's selection. All messages without a key together have one share (who left it out to get more
+    would else be the noisiest), and no limit per key.
 
     Every message that is postponed in the group's state waits in `_keys`; what waits there and is not postponed any
     more (somebody settled it meanwhile) is void. `_key_of` has the messages that are in flight or were given back,
@@ -110,6 +115,10 @@ class FairShare:
         if not self._keys.waiting_count:
             return False
         return self._keys.next_key(in_flight_max=self._in_flight_max, unlimited=NO_KEY) is None
+
+    def is_at_limit(self, key: int) -> bool:
+        """Whether as much of the key is in flight as may be."""
+        return key != NO_KEY and self._keys.in_flight.get(key, 0) >= self._in_flight_max
 
     # --- what waits ---------------------------------------------------------------------------------------------------
 

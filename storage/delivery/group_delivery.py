@@ -184,7 +184,7 @@ class GroupDelivery:
         return self._passed_over.record(self.generation)
 
     def empty_reason(self, *, readable_end: int, now_ms: int) -> str:
-        """Why a receive gets nothing: a limit (of what is leased, of a key, of what was given
+        """Why a receive gets nothing: a limit (of what is leased, of a key or a header's value, of what was given
         or put back), ALL_LEASED, DELAYED, BLOCKED, FILTER_REACH (there is more to look at) or EMPTY."""
         state = self._state
         state.returns.promote(now_ms)
@@ -193,7 +193,7 @@ class GroupDelivery:
         if state.cursor < readable_end and (state.is_returned_full or state.is_full_of_holes):
             return "IN_FLIGHT_LIMIT_OF_RETURNED"
         if self._selection.is_held_back:
-            return "IN_FLIGHT_LIMIT_PER_KEY"
+            return "IN_FLIGHT_LIMIT_PER_HEADER" if self._terms.settings.fair_by_header else "IN_FLIGHT_LIMIT_PER_KEY"
         if len(state.leases):
             return "ALL_LEASED"
         if state.returns.delayed_count:
@@ -337,14 +337,14 @@ class GroupDelivery:
             return 0
         return offset - self.progress - self._state.progress.done_above.count_below(offset)
 
-    def advance_log_start(self, log_start: int) -> Jumped | None:
-        """Everything below `log_start` was removed, by retention or on purpose. None if the group has done all that, or
-        the jump is under way. An ack that is being written at this moment is counted as lost too."""
+    def advance_log_start(self, log_start: int, *, deleted_below: int) -> Jumped | None:
+        """Everything below `log_start` was removed, and what is `deleted_below` on purpose. None if the group has done
+        all that, or the jump is under way. An ack that is being written at this moment is counted as lost too."""
         state = self._state
         if log_start <= max(self.progress, state.jumping_to):
             return None
         state.jumping_to = log_start
-        return Jumped(self.group_id, log_start, self.undone_below(log_start))
+        return Jumped(self.group_id, log_start, self.undone_below(log_start), log_start <= deleted_below)
 
     # --- time and looks --------------------------------------------------------------------------------------------
 

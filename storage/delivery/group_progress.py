@@ -86,11 +86,13 @@ NOBODY = PartitionOwner(0, "")
 class GroupTotals(NamedTuple):
     """Messages of one group in one partition, ever. `dead_lettered` went to the dead-letter topic, `lost` were removed
     by retention before they were done, `expired` before somebody was given them, or again: of these the group may have
-    made dead letters."""
+    made dead letters. `overtaken` is what of `lost` nobody deleted on purpose, since somebody last said where the group
+    is."""
 
     dead_lettered: int
     lost: int
     expired: int
+    overtaken: int
 
 
 class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
@@ -100,7 +102,8 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     `owner` is (ownership, member) of an exclusive group. `filtered` are ranges that its filter passed over.
     `failures` is (offset, first ms, consumer) of the retries that failed twice or whose consumer is known, `reasons`
     what was said of them, in the order of their last failure. `expired` are ranges that were passed over for their age,
-    `expired_count` counts all that were, and those that became dead letters for that.
+    `expired_count` counts all that were, and those that became dead letters for that. `overtaken_count` is what
+    retention removed before it was done since somebody said the position, by a seek or a commit.
     """
 
     group_id: str
@@ -120,6 +123,7 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     reasons: list[tuple[int, tuple[FailureReason, ...]]] = []
     expired: list[tuple[int, int]] = []
     expired_count: int = 0
+    overtaken_count: int = 0
 
 
 class GroupProgress:
@@ -138,6 +142,7 @@ class GroupProgress:
         self.dead_lettered_count = 0
         self.lost_count = 0
         self.expired_count = 0
+        self.overtaken_count = 0
         self.committed: CommittedPosition | None = None
         self.owner = NOBODY
         self.claimed_generations = 0
@@ -222,6 +227,7 @@ class GroupProgress:
 
     def position_committed(self, record: PositionCommitted) -> None:
         self._done(self.progress, record.offset)
+        self.overtaken_count = 0
         self.committed = CommittedPosition(record.offset, record.leader_epoch, record.metadata)
 
     def sought(self, record: Sought) -> bool:
@@ -231,6 +237,7 @@ class GroupProgress:
         self.generation = record.generation
         self.progress = self.delivered_below = record.offset
         self.committed = None
+        self.overtaken_count = 0
         self.retries.clear()
         self._reasons.clear()
         self.done_above.clear()
@@ -250,7 +257,7 @@ class GroupProgress:
 
     @property
     def totals(self) -> GroupTotals:
-        return GroupTotals(self.dead_lettered_count, self.lost_count, self.expired_count)
+        return GroupTotals(self.dead_lettered_count, self.lost_count, self.expired_count, self.overtaken_count)
 
     @property
     def seek_generation(self) -> int:
@@ -262,6 +269,8 @@ class GroupProgress:
         if record.to_offset <= self.progress:
             return False
         self.lost_count += record.lost
+        if not record.is_deleted:
+            self.overtaken_count += record.lost
         self._done(self.progress, record.to_offset)
         self.delivered_below = max(self.delivered_below, self.progress)
         return True
@@ -292,6 +301,7 @@ class GroupProgress:
             self._reasons.snapshot(),
             list(self._expired),
             self.expired_count,
+            self.overtaken_count,
         )
 
     def restore(self, snapshot: GroupSnapshot) -> None:
@@ -311,6 +321,7 @@ class GroupProgress:
         for start, end in snapshot.filtered:
             self._filtered.add(start, end)
         self.expired_count = snapshot.expired_count
+        self.overtaken_count = snapshot.overtaken_count
         for start, end in snapshot.expired:
             self._expired.add(start, end)
         for offset, attempts, leader_epoch, wall_ms, delay_ms in snapshot.retries:

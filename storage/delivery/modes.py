@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from cluster.model.values import FairBy, GroupMode
+from cluster.model.values import GroupMode
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.every_message import NewEveryMessage
 from storage.delivery.exclusive_delivery import ExclusiveDelivery
@@ -24,7 +24,9 @@ class GroupFactory(Protocol):
 def _shared(terms: GroupTerms, _bounds: DeliverySettings) -> NewSelection:
     """Who does not ask for keys does not look at them, and without a filter at nothing."""
     settings = terms.settings
-    if settings.fair_by is FairBy.KEY or settings.max_in_flight_per_key is not None:
+    if settings.fair_by_header is not None:
+        return NewFairShare(settings.max_in_flight_per_header, header=settings.fair_by_header)
+    if settings.has_shares:
         return NewFairShare(settings.max_in_flight_per_key)
     return SharedSelection if settings.filter is None else NewEveryMessage()
 

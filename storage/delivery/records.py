@@ -112,11 +112,13 @@ class Sought(_Record, frozen=True, tag=5):
 
 
 class Jumped(_Record, frozen=True, tag=6):
-    """Retention removed everything below `to_offset`; `lost` messages of it were not done when that was noticed."""
+    """Everything below `to_offset` was removed, by retention or (`is_deleted`) on purpose; `lost` messages of it were
+    not done when that was noticed."""
 
     group_id: str
     to_offset: int
     lost: int
+    is_deleted: bool = False
 
 
 class GroupRemoved(_Record, frozen=True, tag=7):

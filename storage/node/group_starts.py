@@ -62,7 +62,9 @@ class GroupStarts:
             detail = "The group has no position in the partition yet: leave `expected` out."
             raise ServerError(ProblemCode.COMMIT_CONFLICT, detail, field="expected")
         first = ProjectedPartition(offset, 0, partition.host.leader_epoch, 0)
-        await partition.start_group(group, projected or first, None)
+        if projected is None or partition.groups.start_positions.is_overtaken(group, projected.offset):
+            projected = first
+        await partition.start_group(group, projected, None)
 
     async def _start(self, group: Group, topic_id: str) -> None:
         """The group's start positions in the topic become durable, in one round."""

@@ -42,7 +42,7 @@ class PositionCalls:
         if is_relative:
             await confirm(partition.leadership)  # another leader may know better where the group is
         target = 0 if is_relative else await seek_target(partition, request)
-        known = (await self._projection.read(group.id, request.topic_id)).get(partition.number)
+        known = await self._known(partition, group)
         if known is None and not is_relative and _is_to_be_told(partition, group):
             if request.dry_run:
                 return SeekResponse(target, target)
@@ -59,6 +59,13 @@ class PositionCalls:
         previous = await partition.groups.seek(group, offset)
         await self._projection.project([partition])
         return SeekResponse(offset, previous)
+
+    async def _known(self, partition: Partition, group: Group) -> ProjectedPartition | None:
+        """What the offset store knows of the group, where that says where it begins."""
+        known = (await self._projection.read(group.id, partition.topic_id)).get(partition.number)
+        return (
+            None if known is not None and partition.groups.start_positions.is_overtaken(group, known.offset) else known
+        )
 
     async def commit(self, partition: Partition, request: CommitRequest) -> CommitResponse:
         """Durable on return. Raises ServerError UNAVAILABLE, OFFSET_OUT_OF_RANGE, LOG_DIVERGED (rule R4),

@@ -14,6 +14,7 @@ from storage.node.deletion_calls import DeletionCalls
 from storage.node.first_contacts import FirstContacts
 from storage.node.group_starts import GroupStarts
 from storage.node.groups.mapping_passages import MappingPassages
+from storage.node.held_back import HeldBack
 from storage.node.known_groups import KnownGroups
 from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of
@@ -138,6 +139,7 @@ class StorageNode:
             latest_group=lambda group: ports.metadata.group_by_id(group.id) or group,
             waiting_max=settings.waiting_receives_max,
         )
+        self._held_back = HeldBack(ports.metadata, held.of_topic, self._receiver.seen, ports.clock)
         self._coordinators = coordinators_of(ports, held, self._partition, settings, on_crashed=self._crash)
         self.quota_shares = QuotaCalls(ports.clock, settings.quotas).shares
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
@@ -325,7 +327,10 @@ class StorageNode:
         return messages.SettleResponse(await partition.groups.settle(request, group))
 
     async def inspect(self, request: inspect_messages.InspectRequest) -> inspect_messages.InspectResponse:
-        return await self._log_calls.inspect(await self._partition(request.topic_id, request.partition), request)
+        partition = await self._partition(request.topic_id, request.partition)
+        found = await self._log_calls.inspect(partition, request)
+        await self._held_back.explain(partition, request.offset, found)
+        return found
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
         reads = self._held.followed(request.topic_id, request.partition)

@@ -25,6 +25,8 @@ class MessageInGroup(_InspectMessage):
 
     `until_ms` (leased, delayed) is a duration from now; -1 where there is none. `consumer` has it; before, it failed
     with `last_consumer` ("": that is not known), for these `reasons`, as far as consumers said so, the oldest first.
+    `limit` (waiting) is what keeps it from going out, as an empty answer says it, "" where none does; `unreadable` the
+    offset of the message before it that stops an exclusive group's partition as nobody can read it, -1 for none.
     """
 
     group_id: str
@@ -34,6 +36,8 @@ class MessageInGroup(_InspectMessage):
     consumer: str = ""
     last_consumer: str = ""
     reasons: tuple[FailureReason, ...] = ()
+    limit: str = ""
+    unreadable: int = -1
 
 
 class InspectResponse(_InspectMessage):

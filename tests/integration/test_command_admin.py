@@ -228,6 +228,23 @@ class TestGroups:
         }
         assert settings.items() >= expected.items()
         assert acklog("groups", "update", name, "--fair-by", "tenant").exit_code == 2
+        assert acklog("groups", "update", name, "--fair-by", "header.").exit_code == 2
+        options = ["--fair-by", "header.tenant", "--max-in-flight-per-header", "4"]
+        by_header = acklog("groups", "update", name, *options)
+        assert "fair by       header.tenant\n" in by_header.stdout
+        assert "7 per partition at most, 4 of a value of the header tenant; 5 per consumer\n" in by_header.stdout
+        both = acklog("groups", "update", name, "--fair-by", "header.tenant", "--max-in-flight-per-key", "3")
+        assert (both.exit_code != 0, "maxInFlightPerKey" in both.stderr) == (True, True)
+        back = acklog("groups", "update", name, "--fair-by", "key", "--json").document["settings"]
+        expected = {"fairBy": "key", "fairByHeader": None, "maxInFlightPerHeader": None, "maxInFlightPerKey": None}
+        assert back.items() >= expected.items()
+        refusing = acklog("groups", "update", name, "--on-missing-position", "refuse")
+        assert "begins at     nothing, until a seek or a commit says where" in refusing.stdout
+        other = acklog("groups", "create", f"{name}-2", "--on-missing-position", "refuse", "--json").document
+        assert other["settings"]["onMissingPosition"] == "refuse"
+        assert acklog("groups", "update", name, "--on-missing-position", "maybe").exit_code == 2
+        starting = acklog("groups", "update", name, "--on-missing-position", "start")
+        assert "begins at     latest\n" in starting.stdout
         listed = acklog("groups", "update", name, "--retry-delays", "0s, 5s,1m", "--retry-jitter", "0")
         assert "back-off      0 ms, 5 s, 1 min\n" in listed.stdout
         assert acklog("groups", "update", name, "--retry-delays", "5s,soon").exit_code == 2

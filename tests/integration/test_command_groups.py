@@ -78,6 +78,23 @@ class TestMembers:
         document = acklog("groups", "describe", topic, "--json").document["group"]
         assert [each["member"] for each in document["members"]] == ["ann", "ben"]
 
+    def test_describe_shows_by_which_numbers_partitions_are_whose(self, acklog: Acklog, topic: str) -> None:
+        acklog("groups", "create", topic, "--mode", "exclusive")
+        send(acklog, topic, "k", "1")
+        receive = ["receive", topic, "--group", topic, "--mode", "exclusive", "--consumer", "ann", "--wait", "10"]
+        assert acklog(*receive, "--visibility", "600").stdout
+        before = acklog("groups", "describe", topic, "--json").document
+        acklog("seek", topic, topic, "--to", "earliest", "--yes")
+        after = acklog("groups", "describe", topic, "--json").document
+        generations = [
+            {each["partition"]: each["generation"] for each in each["partitions"]} for each in (before, after)
+        ]
+        assert all(generations[1][number] > generations[0][number] for number in (0, 1))
+        owned = {each["partition"]: each["ownership"] for each in after["group"]["members"][0]["assignment"]}
+        lines = [line.split() for line in acklog("groups", "describe", topic).stdout.splitlines()]
+        for number in (0, 1):
+            assert [topic, str(number), "ann", str(owned[number]), str(generations[1][number])] in lines
+
 
 class TestWhyAMessageWaits:
     def test_a_pause(self, acklog: Acklog, topic: str) -> None:
@@ -97,6 +114,14 @@ class TestWhyAMessageWaits:
         what, to_do = reasons(acklog, second)
         assert what == f"Waiting behind {first}, an earlier one of its key 'k', which is leased."
         assert to_do == f"See what that one waits for: acklog why {first}"
+
+    def test_a_limit_of_what_is_in_flight(self, acklog: Acklog, topic: str) -> None:
+        acklog("groups", "create", topic, "--max-in-flight-per-key", "1")
+        _, second = send(acklog, topic, "k", "1", "2")
+        acklog("receive", topic, "--group", topic, "--visibility", "600")
+        what, to_do = reasons(acklog, second)
+        assert what == "Waiting: its key 'k' has as many messages in flight there as maxInFlightPerKey allows: 1."
+        assert to_do.endswith(f"acklog groups update {topic} --max-in-flight-per-key COUNT")
 
     def test_the_owner_of_its_partition(self, acklog: Acklog, shared_server: ServerProcess, topic: str) -> None:
         acklog("groups", "create", topic, "--mode", "exclusive")

@@ -378,7 +378,7 @@ class DeliveryMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def retain(self, data: st.DataObject) -> None:
         self.log_start = data.draw(st.integers(self.log_start, min(self.log_start + 3, self.oracle.readable_end)))
-        record = self.group.advance_log_start(self.log_start)
+        record = self.group.advance_log_start(self.log_start, deleted_below=0)
         if record is not None:
             assert record.to_offset == self.log_start > self.oracle.progress
             not_done = [offset for offset in range(self.log_start) if not self.oracle.messages[offset].is_done]

@@ -1,12 +1,16 @@
-"""Groups that are fair among keys, under any interleaving: what `test_selection` holds selections to, and the limit per
-key; what is in flight is counted right (rule R30); whoever waits comes to its turn."""
+"""Groups that are fair among keys, or among the values of a header, under any interleaving: what `test_selection` holds
+selections to, and the limit per key or value; what is in flight is counted right (rule R30); whoever waits comes to its
+turn. And what such groups see of messages is what a plain loop over them says."""
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
+from acklog.wire.partitioner import hash_of_key
+from acklog.wire.record import Record
 from cluster.model.values import GroupSettings
-from storage.delivery.candidates import NO_KEY
+from storage.delivery.candidates import NO_KEY, CandidateKind, CandidateRun, runs_of
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.fair_share import FairShare, NewFairShare
 from storage.delivery.leases import Lease
@@ -15,6 +19,15 @@ from tests.unit.storage.delivery.seeing_group import Seeing, SeeingBench
 from tests.unit.storage.delivery.toy_choosers import EveryMessage
 
 _LIMITS = st.sampled_from([None, 1, 2])
+_HEADERS = st.sampled_from([None, "tenant", "region"])
+
+
+def seen_by(run: CandidateRun, header: str | None) -> CandidateRun:
+    """The toy's headers: their values go by the run's tags, and cut across the keys."""
+    if header is None or run.kind is not CandidateKind.MESSAGE:
+        return run
+    value = {"tenant": run.tag_bits % 2, "region": run.tag_bits or NO_KEY}[header]
+    return replace(run, key_hash=value)
 
 
 class FairShareMachine(SelectionMachine):
@@ -38,19 +51,25 @@ class FairShareMachine(SelectionMachine):
         self.snapshot = None
         self.log_start = 0
         self.append(appended)
-        self.share_otherwise(per_key)
+        self.share_otherwise(per_key, None)
 
     def check_leases(self, leases: list[Lease]) -> None:
         super().check_leases(leases)
-        keys = {self.run_of(lease.offset).key_hash for lease in leases} - {NO_KEY}
+        keys = {self.key_of(lease.offset) for lease in leases} - {NO_KEY}
         live = {lease.offset for lease in (*self.leases, *leases)}
         for key in keys if self.per_key is not None else ():
-            assert sum(1 for offset in live if self.run_of(offset).key_hash == key) <= self.per_key
+            assert sum(1 for offset in live if self.key_of(offset) == key) <= self.per_key
 
-    @rule(per_key=_LIMITS)
-    def share_otherwise(self, per_key: int | None) -> None:
-        self.per_key = per_key
-        self.bench.set_otherwise(NewFairShare(per_key))
+    def key_of(self, offset: int) -> int:
+        """What is called the key: of the message, or of its header."""
+        return seen_by(self.run_of(offset), self.header).key_hash
+
+    @rule(per_key=_LIMITS, header=_HEADERS)
+    def share_otherwise(self, per_key: int | None, header: str | None) -> None:
+        """By something else, or with another limit."""
+        self.per_key, self.header = per_key, header
+        self.bench.set_otherwise(NewFairShare(per_key, header))
+        self.bench.show_otherwise(lambda run: seen_by(run, header))
 
     @precondition(lambda self: self.leases)
     @rule(data=st.data())
@@ -66,7 +85,7 @@ class FairShareMachine(SelectionMachine):
         self.bench.set_otherwise(Seeing(EveryMessage))
         self.per_key, before = None, self.per_key
         self.receive(max_messages=2, steps=3)
-        self.share_otherwise(before)
+        self.share_otherwise(before, self.header)
 
     @invariant()
     def what_is_in_flight_is_counted(self) -> None:
@@ -85,3 +104,33 @@ TestFairShare.settings = settings(
     suppress_health_check=list(HealthCheck),
     report_multiple_bugs=False,
 )
+
+
+_RECORDS = st.lists(
+    st.one_of(
+        st.none(),
+        st.builds(
+            Record,
+            st.just(b"x"),
+            st.sampled_from([None, "a", "b"]),
+            st.sampled_from([None, {}, {"tenant": "a"}, {"tenant": "b", "x": "a"}, {"x": "a"}, {"tenant": ""}]),
+            st.sampled_from([None, ["red"]]),
+        ),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(_RECORDS, st.sampled_from([None, "tenant", "x"]))
+def test_each_message_is_seen_by_its_key_or_by_its_header(records: list[Record | None], header: str | None) -> None:
+    expected = []
+    for record in records:
+        if record is None:
+            expected.append((CandidateKind.GAP, NO_KEY))
+            continue
+        value = record.key if header is None else dict(record.headers or {}).get(header)
+        expected.append((CandidateKind.MESSAGE, NO_KEY if value is None else hash_of_key(value)))
+    runs = runs_of(7, records, header=header)
+    assert [(run.kind, run.key_hash) for run in runs for _ in range(run.start, run.end)] == expected
+    assert [run.start for run in runs] == [7, *[run.end for run in runs[:-1]]]

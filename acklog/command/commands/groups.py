@@ -12,7 +12,7 @@ from acklog.command.commands.group_positions import commit, copy, group_lag
 from acklog.command.commands.seek import seek
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
-from acklog.command.group_members import members_view
+from acklog.command.group_members import members_view, owners_view
 from acklog.command.group_pauses import pause, resume
 from acklog.command.group_retries import BackoffMaxOption, BackoffMinOption, DelaysOption, JitterOption, retry_changes
 from acklog.command.group_settings import (
@@ -25,6 +25,7 @@ from acklog.command.group_settings import (
     ModeOption,
     OnExhaustedOption,
     OnExpiredOption,
+    OnMissingPositionOption,
     RebalanceTimeoutOption,
     SessionTimeoutOption,
     StartOption,
@@ -34,9 +35,10 @@ from acklog.command.group_settings import (
     filter_changes,
     member_changes,
     one_of,
+    position_changes,
     settings_fields,
 )
-from acklog.command.group_sharing import FairByOption, PerConsumerOption, PerKeyOption, sharing_changes
+from acklog.command.group_sharing import FairByOption, PerConsumerOption, PerHeaderOption, PerKeyOption, sharing_changes
 from acklog.command.lag_figures import TopicLag, lags_of
 from acklog.command.lag_view import lag_table
 from acklog.command.quotas import QuotaBytesOption, QuotaMessagesOption, QuotaRequestsOption, group_quota_changes
@@ -101,16 +103,19 @@ def show(context: typer.Context, group: GroupArgument) -> None:
     session = session_of(context)
     with session.client() as client:
         found = client.groups.get(group)
-        lags = lags_of(client.groups.offsets(group))
+        offsets = client.groups.offsets(group)
+        lags = lags_of(offsets)
         topics = [lag.topic for lag in lags if lag.blocked]
         blocked = client.groups.blocked(group, topics) if topics else None
     document = {
         "group": found,
         "topics": [lag.document(with_partitions=False) for lag in lags],
         "blocked": [] if blocked is None else blocked.keys,
+        "partitions": offsets.offsets,
     }
     now_ms = session.now_ms()
-    views = [settings_fields(found, now_ms), *members_view(found), _progress(lags, group)]
+    members = [*members_view(found), *owners_view(found, offsets.offsets)]
+    views = [settings_fields(found, now_ms), *members, _progress(lags, group)]
     session.output.show(document, *views, *blocked_view(blocked, now_ms=now_ms))
 
 
@@ -131,12 +136,14 @@ def create(
     on_exhausted: OnExhaustedOption = None,
     max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
+    max_in_flight_per_header: PerHeaderOption = None,
     fair_by: FairByOption = None,
     session_timeout: SessionTimeoutOption = None,
     rebalance_timeout: RebalanceTimeoutOption = None,
     assignor: AssignorOption = None,
     message_filter: FilterOption = None,
     on_expired: OnExpiredOption = None,
+    on_missing_position: OnMissingPositionOption = None,
     quota_messages: QuotaMessagesOption = None,
     quota_bytes: QuotaBytesOption = None,
     quota_requests: QuotaRequestsOption = None,
@@ -149,9 +156,10 @@ def create(
         one_of(MODES, mode, field="--mode")
     changes = delivery_changes(start, visibility, max_attempts, dead_letters, max_in_flight, on_exhausted)
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
-    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
+    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, max_in_flight_per_header, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
-    changes |= expiry_changes(on_expired) | group_quota_changes(quota_messages, quota_bytes, quota_requests)
+    changes |= position_changes(on_missing_position) | expiry_changes(on_expired)
+    changes |= group_quota_changes(quota_messages, quota_bytes, quota_requests)
     with session.client() as client:
         is_there = _is_there(client, group)
         try:
@@ -181,12 +189,14 @@ def update(
     on_exhausted: OnExhaustedOption = None,
     max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
+    max_in_flight_per_header: PerHeaderOption = None,
     fair_by: FairByOption = None,
     session_timeout: SessionTimeoutOption = None,
     rebalance_timeout: RebalanceTimeoutOption = None,
     assignor: AssignorOption = None,
     message_filter: FilterOption = None,
     on_expired: OnExpiredOption = None,
+    on_missing_position: OnMissingPositionOption = None,
     quota_messages: QuotaMessagesOption = None,
     quota_bytes: QuotaBytesOption = None,
     quota_requests: QuotaRequestsOption = None,
@@ -195,9 +205,10 @@ def update(
     session = session_of(context)
     changes = delivery_changes(start, visibility, max_attempts, dead_letters, max_in_flight, on_exhausted)
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
-    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
+    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, max_in_flight_per_header, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
-    changes |= expiry_changes(on_expired) | group_quota_changes(quota_messages, quota_bytes, quota_requests)
+    changes |= position_changes(on_missing_position) | expiry_changes(on_expired)
+    changes |= group_quota_changes(quota_messages, quota_bytes, quota_requests)
     if not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --visibility 5m.")
     with session.client() as client:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.exit_codes import ExitCode
+from acklog.command.explanation import Explanation
 from acklog.command.failures import CommandError, UsageError
 from acklog.command.held_back import held_back
-from acklog.command.message_state import STATE_STYLES, Explanation, explain_state, failure_rows
+from acklog.command.message_state import STATE_STYLES, explain_state, failure_rows
 from acklog.command.message_view import api_document, body_cell, stored_rows
 from acklog.command.schedule_state import explain_schedule, recurring_rows, schedule_fields
 from acklog.command.session import session_of
@@ -110,7 +111,7 @@ def _explain(client: "Client", looked: "LookedAt", state: "GroupState", now_ms: 
         return explain_state(message, state, None, ahead=None, now_ms=now_ms)
     here = next((each for each in progress if each.partition == message.partition), None)
     if here is not None and state.state == "waiting" and not here.is_paused:
-        held = held_back(client, message, group, here)
+        held = held_back(client, message, state, group, here)
         if held is not None:
             return held
     ahead = None

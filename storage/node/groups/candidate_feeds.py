@@ -34,10 +34,13 @@ class CandidateFeed(Protocol):
 class EveryMessageFeed:
     """What has just been committed is in the cache that the reader looks into first."""
 
-    def __init__(self, index: CandidateIndex, reader: RecordReader, readable_end: Callable[[], int]) -> None:
+    def __init__(
+        self, index: CandidateIndex, reader: RecordReader, readable_end: Callable[[], int], *, header: str | None = None
+    ) -> None:
         self.index = index
         self._reader = reader
         self._readable_end = readable_end
+        self._header = header
 
     async def show(self, wanted: WantedRange) -> None:
         """The batch that holds the first of it."""
@@ -64,7 +67,7 @@ class EveryMessageFeed:
         if header.is_control:
             runs = [CandidateRun(header.base_offset, header.next_offset, CandidateKind.CONTROL)]
         else:
-            runs = runs_of(header.base_offset, batch.records())
+            runs = runs_of(header.base_offset, batch.records(), header=self._header)
         self.index.feed(wanted.start, header.next_offset, runs)
 
 
@@ -82,6 +85,7 @@ class FilteredFeed:
         read_bytes: int,
         turn_messages: int,
         runs_max: int,
+        shared_by: str | None,
     ) -> None:
         self.index = index
         self._filter = message_filter
@@ -90,6 +94,7 @@ class FilteredFeed:
         self._read_bytes = read_bytes
         self._turn_messages = turn_messages
         self._runs_max = max(runs_max // 4, 1)
+        self._shared_by = shared_by
 
     async def show_more(self, wanted: WantedRange) -> bool:
         """Also from the disk, as what matches may be far apart."""
@@ -143,7 +148,7 @@ class FilteredFeed:
             offset = header.base_offset + at
             if offset > position:
                 _extend(runs, position, offset, CandidateKind.FILTERED_OUT)
-            for run in runs_of(offset, records[at : at + 1]):
+            for run in runs_of(offset, records[at : at + 1], header=self._shared_by):
                 last = runs[-1] if runs else None
                 if last is not None and last.end == offset and _is_alike(last, run):
                     runs[-1] = CandidateRun(last.start, run.end, run.kind, run.key_hash, run.tag_bits)
@@ -159,8 +164,9 @@ class FilteredFeed:
 
 
 class CandidateFeeds:
-    """Of one partition: one for all groups that look at every message, and one for each filter. Groups with the same
-    filter share what was found out; the filter that was not used for longest is forgotten."""
+    """Of one partition: one for all groups that look at every message, and one for each filter, and each header that
+    groups are fair by. Groups with the same ones share what was found out; what was not used for longest is forgotten.
+    """
 
     def __init__(
         self, reader: RecordReader, readable_end: Callable[[], int], *, settings: NodeSettings, runs_max: int
@@ -170,21 +176,23 @@ class CandidateFeeds:
         self._settings = settings
         self._runs_max = runs_max
         self._every_message: CandidateFeed = EveryMessageFeed(self._new_index(), reader, readable_end)
-        self._filtered: OrderedDict[tuple[str, ...], CandidateFeed] = OrderedDict()
+        self._particular: OrderedDict[tuple[tuple[str, ...], str | None], CandidateFeed] = OrderedDict()
 
-    def of(self, filters: tuple[str, ...]) -> CandidateFeed:
-        """Of what matches all of these. Raises ServerError INVALID_FILTER."""
-        if not filters:
+    def of(self, filters: tuple[str, ...], *, header: str | None = None) -> CandidateFeed:
+        """Of what matches all of these, by its keys or by the value of a header. Raises ServerError INVALID_FILTER."""
+        if not filters and header is None:
             return self._every_message
-        feed = self._filtered.get(filters)
+        feed = self._particular.get((filters, header))
         if feed is None:
-            feed = self._filtered[filters] = self._new_feed(filters)
-            if len(self._filtered) > self._settings.filters_per_partition_max:
-                self._filtered.popitem(last=False)
-        self._filtered.move_to_end(filters)
+            feed = self._particular[filters, header] = self._new_feed(filters, header)
+            if len(self._particular) > self._settings.filters_per_partition_max:
+                self._particular.popitem(last=False)
+        self._particular.move_to_end((filters, header))
         return feed
 
-    def _new_feed(self, filters: tuple[str, ...]) -> CandidateFeed:
+    def _new_feed(self, filters: tuple[str, ...], header: str | None) -> CandidateFeed:
+        if not filters:
+            return EveryMessageFeed(self._new_index(), self._reader, self._readable_end, header=header)
         return FilteredFeed(
             reduce(both, map(read_filter, filters)),
             self._new_index(),
@@ -193,6 +201,7 @@ class CandidateFeeds:
             read_bytes=self._settings.filter_read_bytes,
             turn_messages=self._settings.filter_turn_messages,
             runs_max=self._runs_max,
+            shared_by=header,
         )
 
     def _new_index(self) -> CandidateIndex:

@@ -51,15 +51,17 @@ class LeaseFinder:
         wall: int,
         *,
         filters: tuple[str, ...] = (),
+        header: str | None = None,
     ) -> list[Lease]:
-        """Below `wall`. None where there are none, or it has looked for long enough. `filters` are the group's.
+        """Below `wall`. None where there are none, or it has looked for long enough. `filters` are the group's, and
+        so is the `header` that it is fair by.
 
         Where all that it saw is passed over, that is durable before it looks on (rule R41), or gathered where a filter
         does so; and one receive holds up nobody for longer than a look takes. What it has it gives at once where seeing
         more takes a read of the disk, unless that is to find what a filter leaves.
         Raises ServerError: STORAGE_FAILED, INVALID_FILTER, what an append raises.
         """
-        feed = self._feeds.of(filters)
+        feed = self._feeds.of(filters, header=header)
         leases: list[Lease] = []
         try:
             for _ in range(self._looks_max):

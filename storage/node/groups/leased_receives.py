@@ -129,7 +129,9 @@ class LeasedReceives:
             assert isinstance(state, GroupDelivery), "a group that takes filters of calls leases message by message"
             filters = (*filters, request.filter)
             return await self._finder.find_matching(state, request.consumer, wanted, visibility_ms, filters=filters)
-        leases = await self._finder.find(state, request.consumer, wanted, visibility_ms, wall, filters=filters)
+        leases = await self._finder.find(
+            state, request.consumer, wanted, visibility_ms, wall, filters=filters, header=settings.fair_by_header
+        )
         if filters:
             self._steps.arm()  # what was passed over is to be recorded
         return leases, False

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.projected_offsets import FirstContact
-from cluster.model.values import Group, MissingPosition, StartPosition
+from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.delivery.group_in_partition import GroupInPartition, SettleDecision
@@ -27,6 +27,7 @@ from storage.node.groups.group_positions import position_of
 from storage.node.groups.leased_receives import NOTHING, LeasedReceives, Share, item_of
 from storage.node.groups.owned_receives import OwnedReceives, OwnedShare
 from storage.node.groups.partition_walls import PartitionWalls
+from storage.node.groups.start_positions import StartPositions
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
@@ -37,7 +38,7 @@ from storage.rpc.messages import DeliveredMessage, GroupPosition, ReceiveRequest
 logger = structlog.get_logger(__name__)
 
 GROUP_LIMIT_RETRY_MS = 1000
-_LIMITS = ("IN_FLIGHT_LIMIT", "IN_FLIGHT_LIMIT_OF_RETURNED", "IN_FLIGHT_LIMIT_PER_KEY")
+_LIMITS = ("IN_FLIGHT_LIMIT", "IN_FLIGHT_LIMIT_OF_RETURNED", "IN_FLIGHT_LIMIT_PER_KEY", "IN_FLIGHT_LIMIT_PER_HEADER")
 WAITING_FOR_GROWTH = "WAITING_FOR_GROWTH"
 BEHIND_GROWTH = "waitingForGrowth"
 """The state of a message for a group that does not get it before it has done what was sent before a growth."""
@@ -77,6 +78,7 @@ class PartitionGroups:
             host, delivery, reader, steps, clock=clock, settings=settings, on_returned=on_returned
         )
         self._owned = OwnedReceives(self._receives, delivery, steps, clock=clock, on_returned=self.something_returned)
+        self.start_positions = StartPositions(host)
         self._steps = steps
         self._walls = walls
         self._clock = clock
@@ -120,15 +122,15 @@ class PartitionGroups:
         if state is not None:
             return state.progress
         self._check_group_limit()
-        return self._within_log(await self._start_offset(group, projected_offset, contact))
+        return self.start_positions.within_log(await self.start_positions.start_of(group, projected_offset, contact))
 
     async def _start(self, group: Group, projected_offset: int | None, contact: FirstContact | None) -> None:
         """Whoever waits fails as this does; or begins anew, where this was only given up."""
         self._starting[group.id] = starting = asyncio.get_running_loop().create_future()
         try:
             self._check_group_limit()
-            offset = await self._start_offset(group, projected_offset, contact)
-            within = self._within_log(offset)
+            offset = await self.start_positions.start_of(group, projected_offset, contact)
+            within = self.start_positions.within_log(offset)
             (logger.info if within == offset else logger.warning)(
                 "group_started" if within == offset else "group_position_out_of_range",
                 group=group.name,
@@ -147,28 +149,6 @@ class PartitionGroups:
             del self._starting[group.id]
             if not starting.done():
                 starting.set_result(None)
-
-    async def _start_offset(self, group: Group, projected_offset: int | None, contact: FirstContact | None) -> int:
-        start = self._host.readable_start
-        if projected_offset is not None:
-            return projected_offset
-        if group.settings.on_missing_position is MissingPosition.REFUSE and (contact is None or start):
-            raise self._no_position()  # of a new partition of a topic that it reads nothing can have been missed
-        if group.settings.start_position is StartPosition.EARLIEST:
-            return start
-        if contact is None:
-            return self._host.readable_end
-        if self._host.partition >= contact.partitions:
-            return start
-        return await self._host.log.offset_at_time(contact.at_ms)
-
-    def _within_log(self, offset: int) -> int:
-        return min(max(offset, self._host.readable_start), self._host.readable_end)
-
-    def _no_position(self) -> ServerError:
-        where = f"partition {self._host.partition} of {self._host.topic.name!r}"
-        detail = f"The group has no position in {where}, and its onMissingPosition is refuse: seek, or commit one."
-        return ServerError(ProblemCode.POSITION_MISSING, detail, field="group")
 
     def _check_group_limit(self) -> None:
         if self._state.is_full:
@@ -198,6 +178,7 @@ class PartitionGroups:
         self._delivery.check_sure()
         if state.progress < self._host.readable_start:
             await self._jump(state)
+        self.start_positions.check_not_overtaken(group, state)
         wall = await self._walls.end_for(group, state)
         return await self._receives.give(state, request, group.settings, max_messages, max_bytes, is_first, wall)
 
@@ -217,6 +198,7 @@ class PartitionGroups:
         self._delivery.check_sure()
         if state.progress < self._host.readable_start:
             await self._jump(state)
+        self.start_positions.check_not_overtaken(group, state)
         wall = await self._walls.end_for(group, state)
         return await self._owned.give(state, claim, request, group.settings, max_messages, max_bytes, is_first, wall)
 
@@ -373,7 +355,7 @@ class PartitionGroups:
         await asyncio.gather(*(self._jump(state) for state in self._state.groups()))
 
     async def _jump(self, state: GroupInPartition) -> None:
-        record = state.advance_log_start(self._host.readable_start)
+        record = state.advance_log_start(self._host.readable_start, deleted_below=self._host.deleted_below)
         if record is None:
             return
         await self._delivery.commit(record)

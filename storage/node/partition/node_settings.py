@@ -63,7 +63,8 @@ class NodeSettings:
     """How far beyond where its group is a receive with a filter of its own looks."""
 
     filters_per_partition_max: int = 16
-    """Filters for which it is remembered what they leave of a partition; the one used longest ago is forgotten."""
+    """Filters, and headers that groups are fair by, for which it is remembered what they see of a partition; the one
+    used longest ago is forgotten."""
 
     follower_lag_ms_max: int = 200
     """How long a reader waits at a follower that is behind its offset; then it has to ask the leader."""

@@ -22,7 +22,7 @@ from storage.node.partition.keyed_runs import KeyedRuns
 from storage.node.partition.mapping_gate import MappingGate
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.pending_append import OVERLOADED_RETRY_MS, PendingAppend, unconfirmed
-from storage.node.partition.readable_start import readable_start
+from storage.node.partition.readable_start import deleted_below, readable_start
 from storage.node.partition.sent_batches import SentBatches, SourceKey
 from storage.produce.produce_check import check_mapping, checked_header, checked_keys
 from storage.produce.producer_fence import check_producer
@@ -96,6 +96,10 @@ class PartitionHost:
     def readable_start(self) -> int:
         """Nothing below it is delivered or read."""
         return readable_start(self.log, self._leadership.deletions.last)
+
+    @property
+    def deleted_below(self) -> int:
+        return deleted_below(self.log, self._leadership.deletions.last)
 
     @property
     def readable_end(self) -> int:
@@ -233,11 +237,7 @@ class PartitionHost:
         self.log.check_serves()
 
     def _append(
-        self,
-        request: ProduceRequest,
-        source: SourceKey | None,
-        token: int | None,
-        waiter: ProduceWaiter,
+        self, request: ProduceRequest, source: SourceKey | None, token: int | None, waiter: ProduceWaiter
     ) -> None:
         batch = request.batch if isinstance(request.batch, bytearray) else bytearray(request.batch)
         append = PendingAppend(

@@ -94,7 +94,7 @@ GROUP = Group("mail", "g", "shared", GroupSettings("earliest", 30_000, 3, 1_000,
         (GroupState("mail", "delayed", 1, NOW_MS + 9_000), "(in 9 s)", "acklog ack --message-id m-1"),
         (GroupState("mail", "deadLettering", 3), "3 of 3 attempts failed", "acklog dlq show orders.mail.dlq"),
         (GroupState("mail", "deadLettered", 0), "moved to orders.mail.dlq", "acklog dlq retry orders.mail.dlq"),
-        (GroupState("mail", "done", 0), "it was acknowledged", "acklog seek mail orders --to-offset 7 --partition 2"),
+        (GroupState("mail", "done", 0), "it was acknowledged", "acklog seek mail orders --to 7 --partition 2"),
         (GroupState("mail", "parked", 0), "In the state parked", "update it"),
     ],
 )
@@ -112,6 +112,57 @@ def test_a_message_that_waits_where_the_group_is_paused(paused: Paused, is_told:
     group = replace(GROUP, paused=[paused])
     explained = explain_state(message(), GroupState("mail", "waiting", 0), group, ahead=0, now_ms=NOW_MS)
     assert ("acklog groups resume mail" in explained.do) is is_told
+
+
+def test_a_message_behind_a_growth_of_its_topic() -> None:
+    explained = explain_state(message(), GroupState("mail", "waitingForGrowth", 0), GROUP, ahead=None, now_ms=NOW_MS)
+    assert explained.what == "Waiting: it was sent after the topic's partitions changed, and the group keeps an order."
+    assert explained.then == "The group gets it when it has done what was sent before, in every partition."
+    assert explained.do == "See where that is: acklog groups lag mail --partitions"
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit", "what", "option"),
+    [
+        ({"max_in_flight": 7}, "maxInFlight", "the group has as many messages in flight there", "--max-in-flight "),
+        ({"max_in_flight_per_key": 7}, "maxInFlightPerKey", "its key 'ann' has", "--max-in-flight-per-key "),
+        ({"max_in_flight_per_consumer": 7}, "maxInFlightPerConsumer", "every consumer has", "-per-consumer "),
+        (
+            {"fair_by_header": "tenant", "max_in_flight_per_header": 7},
+            "maxInFlightPerHeader",
+            "'acme' as its header tenant has",
+            "--max-in-flight-per-header ",
+        ),
+    ],
+)
+def test_the_limit_that_keeps_a_message_back_is_named(
+    settings: dict[str, object], limit: str, what: str, option: str
+) -> None:
+    group = replace(GROUP, settings=replace(GROUP.settings, **settings))
+    state = GroupState("mail", "waiting", 0, limit=limit)
+    explained = explain_state(message(key="ann", headers={"tenant": "acme"}), state, group, ahead=0, now_ms=NOW_MS)
+    assert what in explained.what
+    assert f"{limit} allows: 7." in explained.what
+    assert f"acklog groups update mail {option}" in explained.do or f"{option}COUNT" in explained.do
+    unknown = explain_state(message(), state, None, ahead=None, now_ms=NOW_MS)
+    assert unknown.what.endswith(f"as {limit} allows.")
+
+
+def test_a_limit_of_a_later_version_is_named_too() -> None:
+    state = GroupState("mail", "waiting", 0, limit="maxInFlightPerRack")
+    explained = explain_state(message(), state, GROUP, ahead=0, now_ms=NOW_MS)
+    assert explained.what.endswith("as maxInFlightPerRack allows.")
+    assert "groups update" not in explained.do
+
+
+def test_a_message_behind_one_that_cannot_be_read() -> None:
+    state = GroupState("mail", "waiting", 0, behind_unreadable=4)
+    explained = explain_state(message(), state, GROUP, ahead=3, now_ms=NOW_MS)
+    assert (
+        explained.what
+        == "Waiting behind offset 4 of its partition, which cannot be read: its batch is damaged on disk."
+    )
+    assert explained.do.endswith("acklog seek mail orders --to 5 --partition 2")
 
 
 def test_a_group_that_is_gone() -> None:

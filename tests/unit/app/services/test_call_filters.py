@@ -120,7 +120,8 @@ def test_it_looks_only_so_far_and_says_so() -> None:
     [
         ({"mode": "keyOrdered"}, "keyOrdered"),
         ({"mode": "exclusive"}, "exclusive"),
-        ({"settings": {"fairBy": "key"}}, "share"),
+        ({"settings": {"fairBy": "key"}}, "each key its share"),
+        ({"settings": {"fairByHeader": "tenant"}}, "each value of the header 'tenant' its share"),
     ],
 )
 def test_groups_with_an_order_or_shares_take_none(group: dict[str, Any], why: str) -> None:

@@ -22,8 +22,26 @@ async def made(
     client = client_of(cluster.gateways[0])
     assert (await client.put("/groups/workers", json={"mode": mode, "settings": settings})).status_code == 201
     messages = [{"body": number, **({} if key is None else {"key": key})} for number, key in enumerate(keys)]
+    if messages:
+        assert (await client.post("/messages", json={"queue": "orders", "messages": messages})).status_code == 201
+    return client
+
+
+async def made_by_tenants(
+    cluster: Cluster, settings: dict[str, Any], tenants: list[str | None], **group: Any
+) -> httpx2.AsyncClient:
+    """As `made`: every message has a key of its own, and the header `tenant`."""
+    client = await made(cluster, settings, [], **group)
+    messages = [
+        {"body": number, "key": f"k{number}", "partition": 0, **({} if each is None else {"headers": {"tenant": each}})}
+        for number, each in enumerate(tenants)
+    ]
     assert (await client.post("/messages", json={"queue": "orders", "messages": messages})).status_code == 201
     return client
+
+
+def tenants_of(answer: Any) -> Counter[str | None]:
+    return Counter(message.get("headers", {}).get("tenant") for message in answer["messages"])
 
 
 async def receive(client: httpx2.AsyncClient, max_messages: int = 10, **query: Any) -> Any:
@@ -79,6 +97,108 @@ def test_the_limit_per_consumer_is_told_and_others_do_not_notice(nodes: int, mod
         assert len((await receive(client, consumer="a"))["messages"]) == 1
 
     ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+@pytest.mark.parametrize("nodes", NODES)
+def test_a_noisy_tenant_takes_its_share_whatever_its_keys_also_under_the_next_leader(nodes: int) -> None:
+    async def main(cluster: Cluster) -> None:
+        tenants = ["noisy"] * 100 + ["quiet"] * 3 + [None] * 20
+        client = await made_by_tenants(cluster, {"fairByHeader": "tenant"}, tenants)
+        for _ in range(2 if nodes > 1 else 1):
+            assert tenants_of(await receive(client, 11)) == {"noisy": 4, "quiet": 3, None: 4}
+            if nodes > 1:
+                [topic] = cluster.gateways[0].gateway.metadata.topics()
+                await cluster.stop(cluster.state(topic).leader)
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+def test_a_tenant_that_is_alone_gets_all() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made_by_tenants(cluster, {"fairByHeader": "tenant"}, ["noisy"] * 50)
+        assert len((await receive(client, 50))["messages"]) == 50
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+@pytest.mark.parametrize("nodes", NODES)
+def test_the_limit_per_header_is_told_and_room_comes_back(nodes: int) -> None:
+    async def main(cluster: Cluster) -> None:
+        settings = {"fairByHeader": "tenant", "maxInFlightPerHeader": 2}
+        client = await made_by_tenants(cluster, settings, ["noisy"] * 6 + ["quiet", None, None, None])
+        first = await receive(client)
+        assert tenants_of(first) == {"noisy": 2, "quiet": 1, None: 3}, "who has no such header has no limit"
+        empty = await receive(client)
+        assert empty == {"messages": [], "reason": "IN_FLIGHT_LIMIT", "limit": "maxInFlightPerHeader"}
+        done = next(each["receipt"] for each in first["messages"] if each.get("headers") == {"tenant": "noisy"})
+        await client.post("/ack", json={"receipt": done})
+        assert tenants_of(await receive(client)) == {"noisy": 1}
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+def test_a_group_that_is_fair_by_something_else_from_now_on_counts_what_is_leased() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made_by_tenants(cluster, {"fairBy": "key"}, ["noisy"] * 10 + ["quiet"] * 6)
+        assert tenants_of(await receive(client, 4)) == {"noisy": 4}, "each key is another one"
+        changed = {"fairBy": "none", "fairByHeader": "tenant"}
+        answer = await client.patch("/groups/workers", json={"settings": changed})
+        assert answer.status_code == 200
+        assert tenants_of(await receive(client, 4)) == {"quiet": 4}
+        assert tenants_of(await receive(client, 2)) == {"quiet": 1, "noisy": 1}
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_it_is_fair_among_what_the_groups_filter_leaves() -> None:
+    async def main(cluster: Cluster) -> None:
+        settings = {"fairByHeader": "tenant", "filter": 'key in ("k0", "k1", "k2", "k8")'}
+        client = await made_by_tenants(cluster, settings, ["noisy"] * 8 + ["quiet"] * 2)
+        assert tenants_of(await receive(client, 2)) == {"noisy": 1, "quiet": 1}
+        assert tenants_of(await receive(client)) == {"noisy": 2}
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"fairByHeader": ""}, "fairByHeader"),
+        ({"fairByHeader": "x" * 129}, "fairByHeader"),
+        ({"fairByHeader": "ä" * 65}, "fairByHeader"),
+        ({"fairByHeader": 7}, "fairByHeader"),
+        ({"fairByHeader": "tenant", "fairBy": "key"}, "fairByHeader"),
+        ({"fairByHeader": "tenant", "maxInFlightPerKey": 3}, "maxInFlightPerKey"),
+        ({"maxInFlightPerHeader": 3}, "maxInFlightPerHeader"),
+        ({"fairByHeader": "tenant", "maxInFlightPerHeader": 0}, "maxInFlightPerHeader"),
+        ({"fairByHeader": "tenant", "maxInFlightPerHeader": 100_001}, "maxInFlightPerHeader"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_by_name_and_changes_nothing(settings: dict[str, Any], field: str) -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, {}, [])
+        for answer in (
+            await client.patch("/groups/workers", json={"settings": settings}),
+            await client.put("/groups/new", json={"settings": settings}),
+        ):
+            assert (answer.status_code, answer.json()["field"]) == (400, f"settings.{field}")
+        found = (await client.get("/groups/workers")).json()["settings"]
+        assert (found["fairByHeader"], found["maxInFlightPerHeader"], found["fairBy"]) == (None, None, "none")
+        assert (await client.get("/groups/new")).status_code == 404
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_the_longest_name_is_taken_and_null_takes_it_away() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, {"fairByHeader": "x" * 128, "maxInFlightPerHeader": 1}, [])
+        answer = await client.patch("/groups/workers", json={"settings": {"fairByHeader": None}})
+        assert (answer.status_code, answer.json()["field"]) == (400, "settings.maxInFlightPerHeader")
+        cleared = {"fairByHeader": None, "maxInFlightPerHeader": None}
+        answer = await client.patch("/groups/workers", json={"settings": cleared})
+        assert answer.json()["settings"].items() >= cleared.items()
+
+    ClusterBuilder().nodes(1).gateway().run(main)
 
 
 def test_the_limit_of_the_partition_is_told_too() -> None:

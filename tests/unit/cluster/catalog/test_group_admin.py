@@ -11,7 +11,7 @@ from cluster.catalog.group_admin import GroupAdmin
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode, encode
-from cluster.model.needed_protocol import PROTOCOL_OF_ALL_MODES, PROTOCOL_OF_RETRIES
+from cluster.model.needed_protocol import PROTOCOL_OF_ALL_MODES, PROTOCOL_OF_FAIR_HEADERS, PROTOCOL_OF_RETRIES
 from cluster.model.values import Group, GroupMode, GroupSettings, NodeRegistration, Tombstone
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from tests.unit.cluster.conftest import Catalogue
@@ -110,6 +110,21 @@ async def test_delays_of_retries_wait_until_every_node_knows_them(
     await refuse(ProblemCode.NODES_TOO_OLD, create(groups, "other", settings))
     assert await create(groups) == existing
     await register(catalogue, replace(earlier, newest_protocol=PROTOCOL_OF_RETRIES))
+    assert (await create(groups, "other", settings)).settings == settings
+    assert (await groups.update("billing", settings=settings)).settings == settings
+
+
+async def test_fairness_by_a_header_waits_until_every_node_knows_it(catalogue: Catalogue) -> None:
+    groups = catalogue.groups()
+    earlier = NodeRegistration(1, 1, "a", "", newest_protocol=PROTOCOL_OF_FAIR_HEADERS - 1)
+    await register(catalogue, earlier)
+    existing = await create(groups)
+    settings = GroupSettings(fair_by_header="tenant")
+    refused = await refuse(ProblemCode.NODES_TOO_OLD, groups.update("billing", settings=settings))
+    assert refused.extra == {"nodes": [1], "neededProtocol": PROTOCOL_OF_FAIR_HEADERS}
+    await refuse(ProblemCode.NODES_TOO_OLD, create(groups, "other", settings))
+    assert await create(groups) == existing
+    await register(catalogue, replace(earlier, newest_protocol=PROTOCOL_OF_FAIR_HEADERS))
     assert (await create(groups, "other", settings)).settings == settings
     assert (await groups.update("billing", settings=settings)).settings == settings
 

@@ -48,6 +48,7 @@ class SeeingBench:
         self._terms = GroupTerms(settings=settings or GroupSettings(retry_backoff_min_ms=1000, max_attempts=5))
         self._selections: dict[GroupTerms, NewSelection] = {self._terms: Seeing(new_chooser)}
         self._batch = batch
+        self._shown: Callable[[Run], Run] = lambda run: run
         self._leader_epoch = 0
         self.fail_over()
         self.write(Started(GROUP, log[0].start if log else 0))
@@ -68,6 +69,11 @@ class SeeingBench:
         settings = self._terms.settings
         self._terms = GroupTerms(settings=replace(settings, visibility_ms=settings.visibility_ms + 1))
         self._selections[self._terms] = selection
+
+    def show_otherwise(self, shown: Callable[[Run], Run]) -> None:
+        """What groups see of a run: a host keeps an index for each way of looking."""
+        self._shown = shown
+        self.index = CandidateIndex(runs_max=self._bounds.candidate_runs_max)
 
     def fail_over(self, snapshot: bytes = b"", replayed_from: int = 0) -> None:
         """A new leader, of the records, or of a snapshot and the records behind it."""
@@ -111,7 +117,9 @@ class SeeingBench:
     def feed(self, wanted: WantedRange) -> None:
         assert wanted.start < wanted.end <= self.readable_end
         end = min(wanted.start + self._batch, wanted.end)
-        shown = [run.part(wanted.start, end) for run in self.log if run.start < end and run.end > wanted.start]
+        shown = [
+            self._shown(run).part(wanted.start, end) for run in self.log if run.start < end and run.end > wanted.start
+        ]
         self.index.feed(wanted.start, end, shown)
         assert self.index.run_count <= self._bounds.candidate_runs_max
         self.feeds += 1

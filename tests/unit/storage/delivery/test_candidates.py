@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from acklog.wire.partitioner import hash_of_key
 from acklog.wire.record import Record, tag_bit
-from storage.delivery.candidates import NO_KEY, CandidateIndex, WantedRange, runs_of
+from storage.delivery.candidates import NO_KEY, CandidateIndex, CandidateKind, WantedRange, runs_of
 from storage.delivery.candidates import CandidateKind as Kind
 from storage.delivery.candidates import CandidateRun as Run
 
@@ -73,6 +73,23 @@ def test_messages_that_are_alike_are_one_run() -> None:
         Run(40, 42, key_hash=NO_KEY),
         Run(42, 44, key_hash=key_hash),
         Run(44, 45, key_hash=key_hash, tag_bits=tag_bit("a") | tag_bit("b")),
+    ]
+
+
+def test_a_header_stands_for_the_key_where_groups_are_fair_by_it() -> None:
+    records = [
+        Record(b"1", "k", {"tenant": "a"}),
+        Record(b"2", "other", {"tenant": "a", "x": "y"}),
+        Record(b"3", "k", {"x": "y"}),
+        Record(b"4", "k"),
+        None,
+        Record(b"5", None, {"tenant": ""}),
+    ]
+    assert runs_of(40, records, header="tenant") == [
+        Run(40, 42, key_hash=hash_of_key("a")),
+        Run(42, 44, key_hash=NO_KEY),
+        Run(44, 45, CandidateKind.GAP),
+        Run(45, 46, key_hash=hash_of_key("")),
     ]
 
 

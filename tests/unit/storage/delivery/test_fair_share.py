@@ -1,6 +1,7 @@
 """Whose message is next where a group is fair among keys."""
 
 import pytest
+from msgspec.structs import replace
 
 from cluster.model.values import FairBy, GroupMode, GroupSettings
 from storage.delivery.candidates import NO_KEY
@@ -89,6 +90,14 @@ class TestShares:
         bench.receive(10)
         bench.fail_over()
         assert bench.receive_keys(4) == [NOISY, QUIET, NOISY, QUIET]
+
+    def test_a_group_that_goes_by_a_header_from_now_on_forgets_whose_keys_those_were(self) -> None:
+        bench = FairBench((NOISY, 4), (QUIET, 4), (OTHER, 4), per_key=4)
+        bench.receive(4)  # two of one key, one of each other; all is seen
+        bench.set_otherwise(NewFairShare(4, header="tenant"))
+        bench.show_otherwise(lambda run: replace(run, key_hash=OTHER if run.key_hash == OTHER else NOISY))
+        found = bench.receive_keys(12)
+        assert (found.count(OTHER), len(found)) == (3, 4), "three of the one tenant and one of the other were leased"
 
     def test_a_group_that_is_set_so_knows_what_is_leased(self) -> None:
         bench = FairBench((NOISY, 10), (QUIET, 2))
@@ -198,6 +207,8 @@ class TestLimitPerKey:
         (GroupSettings(), SharedSelection),
         (GroupSettings(fair_by=FairBy.KEY), NewFairShare()),
         (GroupSettings(max_in_flight_per_key=5), NewFairShare(5)),
+        (GroupSettings(fair_by_header="tenant"), NewFairShare(header="tenant")),
+        (GroupSettings(fair_by_header="tenant", max_in_flight_per_header=5), NewFairShare(5, "tenant")),
     ],
 )
 def test_who_asks_for_nothing_looks_at_nothing(settings: GroupSettings, expected: object) -> None:

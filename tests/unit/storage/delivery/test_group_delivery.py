@@ -548,10 +548,10 @@ class TestRetention:
         bench = GroupBench()
         leases = bench.receive(4)
         bench.ack(leases[1])
-        record = bench.group.advance_log_start(10)
+        record = bench.group.advance_log_start(10, deleted_below=0)
         assert record is not None
         assert record.lost == 9
-        assert bench.group.advance_log_start(10) is None, "under way"
+        assert bench.group.advance_log_start(10, deleted_below=0) is None, "under way"
         bench.write(record)
         assert (bench.group.progress, bench.group.totals.lost, bench.group.in_flight_count) == (10, 9, 0)
         assert bench.ack(leases[0]) == [None]
@@ -559,19 +559,19 @@ class TestRetention:
 
     def test_of_what_is_done_changes_nothing(self) -> None:
         bench = GroupBench(start_offset=5)
-        assert bench.group.advance_log_start(5) is None
+        assert bench.group.advance_log_start(5, deleted_below=0) is None
 
     def test_a_jump_over_a_billion_messages_costs_nothing(self) -> None:
         bench = GroupBench()
         bench.nack(*bench.receive(), delay_ms=1000)
-        bench.write(bench.group.advance_log_start(10**9))
+        bench.write(bench.group.advance_log_start(10**9, deleted_below=0))
         assert bench.group.progress == 10**9
         assert bench.group.next_deadline() is None
 
     def test_a_jump_that_could_not_be_written_is_decided_again(self) -> None:
         bench = GroupBench()
-        bench.abort(bench.group.advance_log_start(10))
-        assert bench.group.advance_log_start(10) is not None
+        bench.abort(bench.group.advance_log_start(10, deleted_below=0))
+        assert bench.group.advance_log_start(10, deleted_below=0) is not None
 
 
 class TestDescribe:

@@ -294,7 +294,7 @@ class TestAnew:
         bench = bench_of(A, A, A)
         bench.receive()
         assert bench.receive() == []
-        bench.write(bench.group.advance_log_start(1))
+        bench.write(bench.group.advance_log_start(1, deleted_below=0))
         assert bench.receive_offsets() == [1]
         bench.write(bench.group.seek(0))
         assert bench.receive_offsets(10) == [0, 1, 2]

@@ -10,6 +10,7 @@ from acklog.wire.identifiers import parse_receipt
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic
+from storage.rpc.inspect_messages import InspectRequest
 from storage.rpc.membership_messages import Ownership
 from storage.rpc.messages import (
     CommitRequest,
@@ -213,6 +214,30 @@ def test_a_message_that_cannot_be_read_stops_its_partition() -> None:
         assert (await sim.positions(topic)).groups[0].progress == 1
         await sim.node.seek(SeekRequest(topic.id, 0, group.id, "offset", 3))  # somebody decides
         assert bodies(await sim.node.receive(asked(topic, group, "ada", claimed))) == [b"3"]
+
+    with_node(main)
+
+
+def test_what_waits_behind_a_message_that_cannot_be_read_says_so() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await exclusive_group(sim)
+        shared = await sim.group("shared")
+        await send_with_damage(sim, topic)
+        before = await sim.node.receive(asked(topic, group, "ada", {0: 1}, max_messages=1))
+        await sim.receive(topic, shared, max_messages=1)
+
+        async def unreadable() -> dict[str, int]:
+            found = await sim.node.inspect(InspectRequest(topic.id, 0, 3, leader_epoch=1))
+            assert {each.state for each in found.groups} == {"waiting"}
+            return {each.group_id: each.unreadable for each in found.groups}
+
+        assert await unreadable() == {group.id: -1, shared.id: -1}, "the group is not there yet"
+        await settle(sim, before.messages)
+        assert await unreadable() == {group.id: 1, shared.id: -1}
+        assert await code_of(sim.node.receive(asked(topic, group, "ada", {0: 1}))) is ProblemCode.RECORDS_CORRUPT
+        assert await unreadable() == {group.id: 1, shared.id: -1}
+        await sim.node.seek(SeekRequest(topic.id, 0, group.id, "offset", 3))
+        assert await unreadable() == {group.id: -1, shared.id: -1}
 
     with_node(main)
 

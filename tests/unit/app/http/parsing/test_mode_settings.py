@@ -14,6 +14,8 @@ from cluster.model.values import Assignor, FairBy, GroupMode, GroupSettings
     [
         (GroupSettingsFields(fair_by=FairBy.KEY), "settings.fairBy"),
         (GroupSettingsFields(max_in_flight_per_key=3), "settings.maxInFlightPerKey"),
+        (GroupSettingsFields(fair_by_header="tenant"), "settings.fairByHeader"),
+        (GroupSettingsFields(max_in_flight_per_header=3), "settings.maxInFlightPerHeader"),
     ],
 )
 @pytest.mark.parametrize("mode", [GroupMode.KEY_ORDERED, GroupMode.EXCLUSIVE])

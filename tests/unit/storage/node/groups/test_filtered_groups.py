@@ -120,6 +120,21 @@ def test_who_reads_a_whole_log_pushes_nothing_out_of_the_cache() -> None:
     with_node(main)
 
 
+def test_what_groups_that_are_fair_by_a_header_look_at_is_bounded_likewise() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        await fill(sim, topic, 2)
+        [partition] = sim.node.partitions_led()
+        feeds: CandidateFeeds = partition.groups._receives._finder._feeds
+        for name in ("a", "b", "c", "c"):
+            await offsets(sim, topic, await sim.group(f"g-{name}", fair_by_header=name))
+        filtered = await sim.group("filtered", fair_by_header="c", filter='tag = "blue"')
+        assert len(await offsets(sim, topic, filtered)) == 10
+        assert list(feeds._particular) == [((), "c"), (('tag = "blue"',), "c")]
+
+    with_node(main, settings=dataclasses.replace(SMALL, filters_per_partition_max=2))
+
+
 def test_groups_with_one_filter_share_what_was_found_out_and_few_are_remembered() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic()
@@ -129,10 +144,10 @@ def test_groups_with_one_filter_share_what_was_found_out_and_few_are_remembered(
         for number in range(2):
             group = await sim.group(f"g{number}", filter='tag = "red"')
             await offsets(sim, topic, group)
-        assert list(feeds._filtered) == [('tag = "red"',)]
+        assert list(feeds._particular) == [(('tag = "red"',), None)]
         for number in range(2 + 1):
             group = await sim.group(f"other{number}", filter=f'tag = "{number}"')
             await offsets(sim, topic, group)
-        assert list(feeds._filtered) == [('tag = "1"',), ('tag = "2"',)]
+        assert list(feeds._particular) == [(('tag = "1"',), None), (('tag = "2"',), None)]
 
     with_node(main, settings=dataclasses.replace(SMALL, filters_per_partition_max=2))
