@@ -14,6 +14,7 @@ directory has a reserve of its own, too). The figures of the wish: 10,000,000 me
 """
 
 import asyncio
+import math
 import random
 import signal
 import subprocess
@@ -203,8 +204,8 @@ async def live(directory: Path, number: int, end: int, keys: int) -> None:
         f"= {wrong} of {len(expected):,} keys are wrong; {left:,} messages are left of {sent:,}\n"
         f"= logs of {logs_before / MIB:.1f} MiB after the bulk, {log_bytes(server) / MIB:.1f} MiB now; all of the "
         f"directory {disk_before / MIB:.1f} MiB, {disk_use_bytes(directory) / MIB:.1f} MiB now\n"
-        f"= plain sends beside {beside.number - end:,} messages in {BESIDE_SECONDS:.0f} s (median/p99): {told(between)} "
-        f"between passes, {told(inside)} in a pass: {p99_ratio:.2f} times the p99\n"
+        f"= plain sends beside {beside.number - end:,} messages in {BESIDE_SECONDS:.0f} s (median/p99): "
+        f"{told(between)} between passes, {told(inside)} in a pass: {p99_ratio:.2f} times the p99\n"
         f"= passes took {beside.passes_s:.1f} s of it; {figures.passes} passes in the last life, {figures.failures} "
         "failed",
         flush=True,
@@ -249,10 +250,13 @@ def run(
                 str(end),
                 str(keys),
             ]
+            after_s = rng.uniform(*KILL_SECONDS)
             with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
                 assert process.stdout is not None
-                killed_at_s = time.monotonic() + rng.uniform(*KILL_SECONDS)
+                killed_at_s = math.inf
                 for line in process.stdout:
+                    # From its first write on, however long its start took: kills are to fall into writes and passes.
+                    killed_at_s = min(killed_at_s, time.monotonic() + after_s)
                     if line.startswith("="):
                         print(line[2:].strip(), flush=True)
                     else:

@@ -8,9 +8,10 @@
 
 All but `server`: one process with an empty directory on a real disk, without HTTP: the node, and its gateway's service.
 `hour` spreads messages over an hour of a clock (and an event loop) that goes so many times as fast, and says how many
-were early or missing. `pending` says what a start takes with so much scheduled, and how much memory. `due` says how late messages are
-at real speed, `together` what plain sends notice of as many that are due in the same second. `server` says what
-`pending` says of a server that is a process of its own and gets its batches by HTTP, as many as it takes in the time.
+were early or missing. `pending` says what a start takes with so much scheduled, and how much memory. `due` says how
+late messages are at real speed, `together` what plain sends notice of as many that are due in the same second. `server`
+says what `pending` says of a server that is a process of its own and gets its batches by HTTP, as many as it takes in
+the time.
 """
 
 import asyncio
