@@ -2,9 +2,9 @@
 
     python -m loadtests.compaction run [--messages 1000000] [--keys 10000] [--kills 10]
 
-One process after the other, with one directory on a real disk, without HTTP: a node that compacts, and a writer. Each
-but the last is killed at a random moment. In the end the latest value of each key must be the one that was
-acknowledged last.
+One process after the other, with one directory on a real disk, without HTTP: a writer, and a node that is asked for one
+pass after the other meanwhile. Each but the last is killed at a random moment. In the end the latest value of each key
+must be the one that was acknowledged last.
 
 In the last life the writer goes on at a pace after the bulk, and beside it there are plain sends, one after the other,
 while passes over all partitions take turns with rests. What a send took counts as *in a pass* if one was under way when
@@ -79,11 +79,12 @@ async def make_topic(server: EmbeddedServer) -> Topic:
 
 
 async def write(server: EmbeddedServer, topic: Topic, number: int, end: int, keys: int) -> None:
-    """In order within each partition, whose keys are its own. Says how far all is acknowledged, and how many bytes the
-    batches had."""
+    """In order within each partition, whose keys are its own. Says how far all is acknowledged, how many bytes the
+    batches had, and whether a pass is under way."""
     while number < end:
         last = min(number + BATCH * PARTITIONS, end)
-        print(last, await write_batches(server, topic, range(number, last), keys), flush=True)
+        batches_bytes = await write_batches(server, topic, range(number, last), keys)
+        print(last, batches_bytes, int(server.node.compactor.under_way is not None), flush=True)
         number = last
 
 
@@ -184,12 +185,21 @@ async def compact_all(server: EmbeddedServer) -> None:
         await asyncio.sleep(0.05)
 
 
+async def compact_again_and_again(server: EmbeddedServer) -> None:
+    """By itself a node would begin with a pass when most of these processes are dead."""
+    while True:
+        await compact_all(server)
+
+
 async def live(directory: Path, number: int, end: int, keys: int) -> None:
     """One process's life; the last one judges."""
     clock = SteadyClock()
     server = await start(directory, clock)
     topic = await make_topic(server)
+    passes = asyncio.create_task(compact_again_and_again(server))
     await write(server, topic, number, end, keys)
+    passes.cancel()
+    await asyncio.gather(passes, return_exceptions=True)
     logs_before, disk_before = log_bytes(server), disk_use_bytes(directory)
     beside = await work_beside_passes(server, topic, end, keys)
     await compact_all(server)
@@ -236,7 +246,7 @@ def run(
     """Write and compact, and be killed so often."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as directory:
-        number, written_bytes, begun_s = 0, 0, time.monotonic()
+        number, written_bytes, kills_in_a_pass, begun_s = 0, 0, 0, time.monotonic()
         for kill in range(kills + 1):
             # What is left to be written is spread over the lives, so that each has something to do when it is killed.
             end = messages if kill == kills else number + max((messages - number) // (kills + 1 - kill), 1)
@@ -260,18 +270,19 @@ def run(
                     if line.startswith("="):
                         print(line[2:].strip(), flush=True)
                     else:
-                        number, batch_bytes = map(int, line.split())
+                        number, batch_bytes, is_in_a_pass = map(int, line.split())
                         written_bytes += batch_bytes
                     if kill < kills and (time.monotonic() >= killed_at_s or number == end):
                         time.sleep(max(0.0, killed_at_s - time.monotonic()))
                         process.send_signal(signal.SIGKILL)
+                        kills_in_a_pass += is_in_a_pass
                         print(f"kill {kill + 1} after {number:,} messages", file=sys.stderr, flush=True)
                         break
                 code = process.wait()
             if kill == kills:
                 print(
                     f"{written_bytes / MIB:.1f} MiB of batches were written in bulk, {kills} kills, "
-                    f"{time.monotonic() - begun_s:.0f} s in all",
+                    f"{kills_in_a_pass} of them in a pass, {time.monotonic() - begun_s:.0f} s in all",
                     flush=True,
                 )
                 raise typer.Exit(code)
