@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MESSAGES_MAX = 10
 DRAINED_AT_ONCE = 1000
+JUDGE = "judge"
 NACK_PROBABILITY = 0.03
 FORGET_PROBABILITY = 0.02  # of an answer: what is behind it waits until its lease is over
 RETRY_PAUSE_S = 0.05
@@ -94,7 +95,7 @@ class OrderedConsumers:
 
     async def drain(self) -> bool:
         """Take what there is, as the only one who asks; whether there was nothing."""
-        messages = await self._receive("drain", DRAINED_AT_ONCE)
+        messages = await self._receive(JUDGE, DRAINED_AT_ONCE)
         await self._settle("ack", messages or [])
         return messages == []
 
@@ -111,7 +112,7 @@ class OrderedConsumers:
             self._traffic.history.add(MemberGone(began_ms=now_ms, ended_ms=now_ms, group=self._group.name, member=name))
 
     async def _consume(self, name: str) -> None:
-        messages = await self._receive(name, MESSAGES_MAX)
+        messages = await self._receive(name, self._random.randint(1, MESSAGES_MAX))
         if not messages:
             await asyncio.sleep(RETRY_PAUSE_S)
             return

@@ -20,7 +20,7 @@ import aiohttp
 from acklog.wire.identifiers import parse_message_id, parse_receipt
 from acklog.wire.limits import DEDUP_WINDOW_MS_DEFAULT, MAX_ATTEMPTS_DEFAULT
 from cluster.model.values import GroupMode
-from tests.integration.ordered_consumers import OrderedConsumers, checkers_of_order
+from tests.integration.ordered_consumers import JUDGE, OrderedConsumers, checkers_of_order
 from tests.sim.checkers import check_all
 from tests.sim.delivery_checkers import (
     AcknowledgedIsNeverDeliveredAgain,
@@ -61,7 +61,7 @@ WITHOUT_EFFECT = frozenset(
     }
 )
 MAY_HAVE_HAPPENED = frozenset({"OUTCOME_UNKNOWN", "TIMED_OUT", "INTERNAL", "STORAGE_FAILED"})
-KEYS_OF_A_SENDER = 7
+KEYS_OF_A_SENDER = 3
 LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
 
@@ -151,6 +151,10 @@ class Traffic:
 
         await poll_until(is_reached, seconds=seconds, what=f"{sends} acknowledged sends")
 
+    def received(self, group: str) -> int:
+        """How many messages its consumers were given so far, before anybody judges."""
+        return sum(each.group == group and each.consumer != JUDGE for each in self.history.of(Delivered))
+
     # --- producers ----------------------------------------------------------------------------------------------
 
     async def _produce_keyed(self, sender: str, stop: asyncio.Event) -> None:
@@ -163,12 +167,14 @@ class Traffic:
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
 
     async def _produce_plain(self, sender: str, stop: asyncio.Event) -> None:
-        """Sends each message once, every other one with a key: what was not acknowledged may be there or not."""
+        """Sends each message once, every other request with a key, of which some have several messages: what was not
+        acknowledged may be there or not."""
         for request in count():
             if stop.is_set():
                 return
             key = f"{sender}/{request % KEYS_OF_A_SENDER}" if request % 2 else None
-            if not await self._send(sender, request, self._bodies(sender, request, 1), None, key):
+            bodies = self._bodies(sender, request, BATCH_MESSAGES if request % 4 == 3 else 1)
+            if not await self._send(sender, request, bodies, None, key):
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
 
     def _bodies(self, sender: str, request: int, messages: int) -> list[str]:
@@ -180,12 +186,12 @@ class Traffic:
     async def _send(
         self, sender: str, request: int, bodies: list[str], idempotency_key: str | None, key: str | None = None
     ) -> bool:
-        """Whether the server acknowledged all of them. `key` is that of a single message."""
+        """Whether the server acknowledged all of them. `key` is everyone's."""
+        key_field = "" if key is None else f'"key":"{key}",'
         if len(bodies) == 1:
-            key_field = "" if key is None else f'"key":"{key}",'
             content = f'{{"queue":"{self.topic}",{key_field}"body":{bodies[0]}}}'
         else:
-            messages = ",".join(f'{{"body":{body}}}' for body in bodies)
+            messages = ",".join(f'{{{key_field}"body":{body}}}' for body in bodies)
             content = f'{{"queue":"{self.topic}","messages":[{messages}]}}'
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         reply = await self.request("POST", "/messages", content, headers)
@@ -316,7 +322,7 @@ class Traffic:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS)) as self._session:
 
             async def is_drained() -> bool:
-                messages = await self.receive("drain", maximum=1000)
+                messages = await self.receive(JUDGE, maximum=1000)
                 await self.settle("ack", messages or [])
                 are_drained = [await ordered.drain() for ordered in self._ordered]
                 return messages == [] and all(are_drained) and not is_done.check(self.history)
@@ -325,7 +331,9 @@ class Traffic:
                 await poll_until(is_drained, seconds=drain_seconds, what="every message acked")
             except AssertionError as error:
                 return [str(error), *self._unjust_refusals(), *is_done.check(self.history)]
-        return self._unjust_refusals() + check_all(
+        faults = self._unjust_refusals()
+        faults += [f"{group.name} was given nothing" for group in self._ordered_groups if not self.received(group.name)]
+        return faults + check_all(
             self.history,
             [
                 AcknowledgedIsInTheLog(),

@@ -38,6 +38,8 @@ async def kill_leaders(cluster: RealCluster, topic: str, *, kills: int) -> None:
     assert await verdict(load) == []
     assert load.watch.elections >= kills
     assert load.traffic.confirmed_acks > kills * SENDS_BETWEEN / 2
+    for group in ORDERED_GROUPS:
+        assert load.traffic.received(group.name) > kills * SENDS_BETWEEN / 2, group
 
 
 def least_often(killed: Counter[int], leaders: Counter[int]) -> int:
