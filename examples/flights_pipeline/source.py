@@ -20,7 +20,7 @@ from acklog import Client
 from acklog.producer.producer import Producer
 
 FLIGHTS = "flights"
-LINES_MAX = 200
+LINES_MAX = 100
 PAUSE_S = 0.05
 SCHEMA = "CREATE TABLE IF NOT EXISTS sent (file TEXT PRIMARY KEY, place INTEGER NOT NULL)"
 BEGIN = "INSERT INTO sent VALUES (?, 0) ON CONFLICT DO NOTHING"

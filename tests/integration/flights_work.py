@@ -57,6 +57,10 @@ def place_sent(directory: Path) -> int:
     return sum(place for (place,) in _rows(directory / SENT, "sent", "SELECT place FROM sent"))
 
 
+def lines_sent(directory: Path, file: str) -> int:
+    return (directory / file).read_bytes()[: place_sent(directory)].count(b"\n")
+
+
 def contents(client: Client, topic: str) -> tuple[Counter[str], dict[int, int]]:
     """Each body in a topic, as JSON text, with how often it is there; and the offset behind the last message of each
     partition that has any."""

@@ -5,9 +5,8 @@ import json
 import os
 import random
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from itertools import count
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from acklog import Client
@@ -21,10 +20,12 @@ from tests.integration.flights_work import (
     DELAYS,
     PARTITIONS,
     SENT,
+    contents,
     faults_of,
     flights,
     flights_counted,
     is_done,
+    lines_sent,
     place_sent,
 )
 from tests.support.etcd_store import etcd_store
@@ -40,19 +41,22 @@ WORKERS = 2
 SESSION_S = 6
 LINES_AHEAD_MAX = 100
 LINES_AT_ONCE = 10
+LINES_OF_A_BURST = 400
 WRITE_PAUSE_S = 0.05
 PATIENCE_S = 120
+RETRIES_MAX = 100
 
 
 class KeptProgram:
     """A program that is started again whenever its process has ended, as whatever runs it would do."""
 
     def __init__(self, name: str, arguments: list[str], environment: Mapping[str, str], log_path: Path) -> None:
-        self.starts = 0
         self._arguments = [sys.executable, *arguments]
         self._environment = {**os.environ, **environment}
         self._log_path = log_path
         self._process: asyncio.subprocess.Process | None = None
+        self._may_start = asyncio.Event()
+        self._may_start.set()
         self._keeping = asyncio.create_task(self._keep(), name=name)
 
     def kill(self) -> None:
@@ -61,6 +65,16 @@ class KeptProgram:
         if self._process.returncode is None:
             self._process.kill()
 
+    @contextmanager
+    def killed(self) -> Iterator[None]:
+        """SIGKILL. It begins anew when the block ends."""
+        self._may_start.clear()
+        try:
+            self.kill()
+            yield
+        finally:
+            self._may_start.set()
+
     async def stop(self) -> None:
         self._keeping.cancel()
         await asyncio.gather(self._keeping, return_exceptions=True)
@@ -68,11 +82,11 @@ class KeptProgram:
     async def _keep(self) -> None:
         try:
             while True:
+                await self._may_start.wait()
                 with self._log_path.open("ab") as log:
                     self._process = await asyncio.create_subprocess_exec(
                         *self._arguments, env=self._environment, cwd=self._log_path.parent, stdout=log, stderr=log
                     )
-                self.starts += 1
                 await self._process.wait()
         finally:
             if self._process is not None:
@@ -112,7 +126,7 @@ class FlightsRun:
         """One of these kinds, and have it come back."""
         self.killed.append(kind)
         if kind == "producer":
-            self._programs[kind].kill()
+            await self._kill_producer()
         elif kind == "worker":
             self._programs[f"worker {self._random.randrange(WORKERS)}"].kill()
         elif kind == "etcd":
@@ -142,7 +156,7 @@ class FlightsRun:
             return place_sent(self._directory) == size
 
         await poll_until(is_sent, seconds=PATIENCE_S, what="the whole file is sent")
-        with Client(self._cluster.gateway_urls[0], timeout_s=PATIENCE_S) as client:
+        with self._client() as client:
 
             async def is_through() -> bool:
                 return await asyncio.to_thread(is_done, client)
@@ -157,15 +171,36 @@ class FlightsRun:
 
     async def _write(self) -> None:
         """Whoever sends has always something to send, and is not far ahead of who counts."""
+        while True:
+            if self.lines - flights_counted(self._directory) <= LINES_AHEAD_MAX:
+                self._add_lines(LINES_AT_ONCE)
+            await asyncio.sleep(WRITE_PAUSE_S)
+
+    def _add_lines(self, more: int) -> None:
         with (self._directory / FILE).open("a") as file:
-            for first in count(0, LINES_AT_ONCE):
-                for flight in flights(range(first, first + LINES_AT_ONCE)):
-                    file.write(json.dumps(flight) + "\n")
-                file.flush()
-                self.lines = first + LINES_AT_ONCE
-                while self.lines - flights_counted(self._directory) > LINES_AHEAD_MAX:
-                    await asyncio.sleep(WRITE_PAUSE_S)
-                await asyncio.sleep(WRITE_PAUSE_S)
+            file.writelines(json.dumps(flight) + "\n" for flight in flights(range(self.lines, self.lines + more)))
+        self.lines += more
+
+    async def _kill_producer(self) -> None:
+        """When flights are stored that it has not committed yet, which the next one sends again."""
+
+        async def is_killed_in_time() -> bool:
+            begin = (self._directory / FILE).stat().st_size
+            self._add_lines(LINES_OF_A_BURST)
+
+            async def is_in_the_burst() -> bool:
+                return place_sent(self._directory) > begin
+
+            await poll_until(is_in_the_burst, seconds=PATIENCE_S, what="the producer sends a burst")
+            with self._programs["producer"].killed(), self._client() as client:
+                there, _ = await asyncio.to_thread(contents, client, FLIGHTS)
+                return there.total() > lines_sent(self._directory, FILE)
+
+        await poll_until(is_killed_in_time, seconds=PATIENCE_S, what="a kill between a send and its commit")
+
+    def _client(self) -> Client:
+        """That waits for what is away."""
+        return Client(self._cluster.gateway_urls[-1], timeout_s=PATIENCE_S, retries_max=RETRIES_MAX)
 
     def _program(self, name: str, arguments: list[str], url: str) -> KeptProgram:
         environment = {
