@@ -2,19 +2,26 @@
 
     python -m loadtests.compaction run [--messages 1000000] [--keys 10000] [--kills 10]
 
-One process after the other, with one directory on a real disk, without HTTP: a node that compacts, and a writer. Each
-but the last is killed at a random moment. In the end the latest value of each key must be the one that was
-acknowledged last. Said are also what is on the disk, and how long plain sends take while nothing is compacted, and
-meanwhile. The figures of the wish: 10,000,000 messages, 100,000 keys, 50 kills.
+One process after the other, with one directory on a real disk, without HTTP: a writer, and a node that is asked for one
+pass after the other meanwhile. Each but the last is killed at a random moment. In the end the latest value of each key
+must be the one that was acknowledged last.
+
+In the last life the writer goes on at a pace after the bulk, and beside it there are plain sends, one after the other,
+while passes over all partitions take turns with rests. What a send took counts as *in a pass* if one was under way when
+it began or when it ended, and as *between passes* else: both are of the same minute and beside the same writes. Said is
+also what was written, and what the logs and all of the directory have on the disk after the bulk and in the end (the
+directory has a reserve of its own, too). The figures of the wish: 10,000,000 messages, 100,000 keys, 50 kills.
 """
 
 import asyncio
+import math
 import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +38,7 @@ from app.processes.process_constants import SWITCH_INTERVAL_SECONDS
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.model.values import CleanupPolicy, Topic, TopicConfig
 from cluster.ports.runtime import SteadyClock, SystemEntropy
+from loadtests.disk_use import disk_use_bytes
 from loadtests.schedule import percentile, start
 from storage.rpc.messages import ProduceRequest, RecordsRequest
 
@@ -40,6 +48,11 @@ SEGMENT_BYTES = 8 * 1024 * 1024
 PAD = "x" * 60
 KILL_SECONDS = (0.5, 6.0)
 PLAIN_PAUSE_S = 0.005
+PLAIN_KEYS = 1_000
+BESIDE_BATCH = 100
+BESIDE_PAUSE_S = 0.05
+BESIDE_SECONDS = 60.0
+REST_SECONDS_MIN = 2.0
 MIB = 1024 * 1024
 
 cli = typer.Typer(help=__doc__)
@@ -66,19 +79,30 @@ async def make_topic(server: EmbeddedServer) -> Topic:
 
 
 async def write(server: EmbeddedServer, topic: Topic, number: int, end: int, keys: int) -> None:
-    """In order within each partition, whose keys are its own. Says how far all is acknowledged."""
+    """In order within each partition, whose keys are its own. Says how far all is acknowledged, how many bytes the
+    batches had, and whether a pass is under way."""
     while number < end:
         last = min(number + BATCH * PARTITIONS, end)
-        parts: list[list[Record]] = [[] for _ in range(PARTITIONS)]
-        for each in range(number, last):
-            key = key_of(each, keys)
-            parts[key % PARTITIONS].append(Record(b'{"n":%d,"pad":"%s"}' % (each, PAD.encode()), f"key-{key}"))
-        batches = [(at, encode_batch(records)) for at, records in enumerate(parts) if records]
-        await asyncio.gather(
-            *[server.node.produce(ProduceRequest(topic.id, at, batch, timeout_ms=600_000)) for at, batch in batches]
-        )
+        batches_bytes = await write_batches(server, topic, range(number, last), keys)
+        print(last, batches_bytes, int(server.node.compactor.under_way is not None), flush=True)
         number = last
-        print(number, flush=True)
+
+
+async def write_batches(server: EmbeddedServer, topic: Topic, numbers: range, keys: int) -> int:
+    """One for each partition. Returns their bytes."""
+    parts: list[list[Record]] = [[] for _ in range(PARTITIONS)]
+    for each in numbers:
+        key = key_of(each, keys)
+        parts[key % PARTITIONS].append(Record(body_of(each), f"key-{key}"))
+    batches = [(at, encode_batch(records)) for at, records in enumerate(parts) if records]
+    await asyncio.gather(
+        *[server.node.produce(ProduceRequest(topic.id, at, batch, timeout_ms=600_000)) for at, batch in batches]
+    )
+    return sum(len(batch) for _, batch in batches)
+
+
+def body_of(number: int) -> bytes:
+    return b'{"n":%d,"pad":"%s"}' % (number, PAD.encode())
 
 
 async def table(server: EmbeddedServer, topic: Topic) -> tuple[dict[str, int], int]:
@@ -100,24 +124,57 @@ async def table(server: EmbeddedServer, topic: Topic) -> tuple[dict[str, int], i
     return found, left
 
 
-async def plain_sends(server: EmbeddedServer, topic: Topic, seconds: float, keys: int) -> list[float]:
-    """What each took, in ms. Their values are those that the keys have by then, so that nothing changes."""
-    latest, _ = await table(server, topic)
-    some = sorted(latest)[: keys // 10] or sorted(latest)
-    rng = random.Random(1)
-    taken_ms = []
-    until_s = time.monotonic() + seconds
-    while time.monotonic() < until_s:
-        key = rng.choice(some)
-        batch = encode_batch([Record(b'{"n":%d,"pad":"%s"}' % (latest[key], PAD.encode()), key)])
-        begun_s = time.perf_counter()
-        await server.node.produce(ProduceRequest(topic.id, int(key[4:]) % PARTITIONS, batch))
-        taken_ms.append((time.perf_counter() - begun_s) * 1000)
-        await asyncio.sleep(PLAIN_PAUSE_S)
-    return taken_ms
+@dataclass(slots=True)
+class Beside:
+    """What was done and measured while passes came and went. `number` is the next one to be written. Times in ms."""
+
+    number: int
+    plain: dict[str, int] = field(default_factory=dict)
+    in_a_pass_ms: list[float] = field(default_factory=list)
+    between_passes_ms: list[float] = field(default_factory=list)
+    passes_s: float = 0.0
 
 
-def size_bytes(server: EmbeddedServer) -> int:
+async def work_beside_passes(server: EmbeddedServer, topic: Topic, end: int, keys: int) -> Beside:
+    done = asyncio.Event()
+    beside = Beside(end)
+
+    async def write_at_a_pace() -> None:
+        while not done.is_set():
+            await write_batches(server, topic, range(beside.number, beside.number + BESIDE_BATCH), keys)
+            beside.number += BESIDE_BATCH
+            await asyncio.sleep(BESIDE_PAUSE_S)
+
+    async def send_plainly() -> None:
+        rng = random.Random(1)
+        while not done.is_set():
+            at = rng.randrange(PLAIN_KEYS)
+            key, value = f"plain-{at}", beside.plain.get(f"plain-{at}", -1) + 1
+            batch = encode_batch([Record(body_of(value), key)])
+            is_in_a_pass = server.node.compactor.under_way is not None
+            begun_s = time.perf_counter()
+            await server.node.produce(ProduceRequest(topic.id, at % PARTITIONS, batch))
+            taken_ms = (time.perf_counter() - begun_s) * 1000
+            beside.plain[key] = value
+            is_in_a_pass |= server.node.compactor.under_way is not None
+            (beside.in_a_pass_ms if is_in_a_pass else beside.between_passes_ms).append(taken_ms)
+            await asyncio.sleep(PLAIN_PAUSE_S)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(write_at_a_pace())
+        tasks.create_task(send_plainly())
+        until_s = time.monotonic() + BESIDE_SECONDS
+        while time.monotonic() < until_s:
+            begun_s = time.monotonic()
+            await compact_all(server)
+            taken_s = time.monotonic() - begun_s
+            beside.passes_s += taken_s
+            await asyncio.sleep(max(taken_s, REST_SECONDS_MIN))
+        done.set()
+    return beside
+
+
+def log_bytes(server: EmbeddedServer) -> int:
     return sum(partition.host.log.size_bytes for partition in server.node.partitions_led())
 
 
@@ -128,33 +185,47 @@ async def compact_all(server: EmbeddedServer) -> None:
         await asyncio.sleep(0.05)
 
 
+async def compact_again_and_again(server: EmbeddedServer) -> None:
+    """By itself a node would begin with a pass when most of these processes are dead."""
+    while True:
+        await compact_all(server)
+
+
 async def live(directory: Path, number: int, end: int, keys: int) -> None:
     """One process's life; the last one judges."""
     clock = SteadyClock()
     server = await start(directory, clock)
     topic = await make_topic(server)
+    passes = asyncio.create_task(compact_again_and_again(server))
     await write(server, topic, number, end, keys)
-    before_bytes = size_bytes(server)
-    beside = asyncio.create_task(compact_all(server))
-    meanwhile = await plain_sends(server, topic, 10, keys)
-    await beside
-    alone = await plain_sends(server, topic, 10, keys)
+    passes.cancel()
+    await asyncio.gather(passes, return_exceptions=True)
+    logs_before, disk_before = log_bytes(server), disk_use_bytes(directory)
+    beside = await work_beside_passes(server, topic, end, keys)
     await compact_all(server)
-    expected = {f"key-{key_of(each, keys)}": each for each in range(end)}
+    expected = {f"key-{key_of(each, keys)}": each for each in range(beside.number)} | beside.plain
     found, left = await table(server, topic)
     wrong = sum(found.get(key) != each for key, each in expected.items()) + len(found.keys() - expected.keys())
     figures = server.node.compactor.figures
+    inside, between = beside.in_a_pass_ms, beside.between_passes_ms
+    sent = beside.number + len(inside) + len(between)
+    p99_ratio = percentile(inside, 0.99) / percentile(between, 0.99)
     print(
-        f"= {wrong} of {len(expected):,} keys are wrong; {left:,} messages are left of {end:,}; "
-        f"{before_bytes / MIB:.1f} MiB before the last passes, {size_bytes(server) / MIB:.1f} MiB now; "
-        "plain sends took "
-        f"{percentile(alone, 0.5):.1f}/{percentile(alone, 0.99):.1f} ms (median/p99), and "
-        f"{percentile(meanwhile, 0.5):.1f}/{percentile(meanwhile, 0.99):.1f} ms beside compaction; "
-        f"{figures.passes} passes in the last life, {figures.failures} failed",
+        f"= {wrong} of {len(expected):,} keys are wrong; {left:,} messages are left of {sent:,}\n"
+        f"= logs of {logs_before / MIB:.1f} MiB after the bulk, {log_bytes(server) / MIB:.1f} MiB now; all of the "
+        f"directory {disk_before / MIB:.1f} MiB, {disk_use_bytes(directory) / MIB:.1f} MiB now\n"
+        f"= plain sends beside {beside.number - end:,} messages in {BESIDE_SECONDS:.0f} s (median/p99): "
+        f"{told(between)} between passes, {told(inside)} in a pass: {p99_ratio:.2f} times the p99\n"
+        f"= passes took {beside.passes_s:.1f} s of it; {figures.passes} passes in the last life, {figures.failures} "
+        "failed",
         flush=True,
     )
     await server.close()
     sys.exit(1 if wrong else 0)
+
+
+def told(taken_ms: list[float]) -> str:
+    return f"{percentile(taken_ms, 0.5):.1f}/{percentile(taken_ms, 0.99):.1f} ms of {len(taken_ms):,}"
 
 
 @cli.command(hidden=True)
@@ -175,7 +246,7 @@ def run(
     """Write and compact, and be killed so often."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as directory:
-        number, begun_s = 0, time.monotonic()
+        number, written_bytes, kills_in_a_pass, begun_s = 0, 0, 0, time.monotonic()
         for kill in range(kills + 1):
             # What is left to be written is spread over the lives, so that each has something to do when it is killed.
             end = messages if kill == kills else number + max((messages - number) // (kills + 1 - kill), 1)
@@ -189,21 +260,31 @@ def run(
                 str(end),
                 str(keys),
             ]
+            after_s = rng.uniform(*KILL_SECONDS)
             with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
                 assert process.stdout is not None
-                killed_at_s = time.monotonic() + rng.uniform(*KILL_SECONDS)
+                killed_at_s = math.inf
                 for line in process.stdout:
+                    # From its first write on, however long its start took: kills are to fall into writes and passes.
+                    killed_at_s = min(killed_at_s, time.monotonic() + after_s)
                     if line.startswith("="):
                         print(line[2:].strip(), flush=True)
                     else:
-                        number = int(line)
+                        number, batch_bytes, is_in_a_pass = map(int, line.split())
+                        written_bytes += batch_bytes
                     if kill < kills and (time.monotonic() >= killed_at_s or number == end):
                         time.sleep(max(0.0, killed_at_s - time.monotonic()))
                         process.send_signal(signal.SIGKILL)
+                        kills_in_a_pass += is_in_a_pass
+                        print(f"kill {kill + 1} after {number:,} messages", file=sys.stderr, flush=True)
                         break
                 code = process.wait()
             if kill == kills:
-                print(f"{kills} kills, {time.monotonic() - begun_s:.0f} s in all", flush=True)
+                print(
+                    f"{written_bytes / MIB:.1f} MiB of batches were written in bulk, {kills} kills, "
+                    f"{kills_in_a_pass} of them in a pass, {time.monotonic() - begun_s:.0f} s in all",
+                    flush=True,
+                )
                 raise typer.Exit(code)
 
 

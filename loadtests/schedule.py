@@ -4,11 +4,14 @@
     python -m loadtests.schedule pending [--messages 2000000]
     python -m loadtests.schedule due [--messages 100000] [--seconds 60]
     python -m loadtests.schedule together [--messages 100000]
+    python -m loadtests.schedule server [--messages 10000000] [--seconds 540]
 
-One process with an empty directory on a real disk, without HTTP: the node, and its gateway's service. `hour` spreads
-messages over an hour of a clock (and an event loop) that goes so many times as fast, and says how many were early or
-missing. `pending` says what a start takes with so much scheduled, and how much memory. `due` says how late messages are
-at real speed, `together` what plain sends notice of as many that are due in the same second.
+All but `server`: one process with an empty directory on a real disk, without HTTP: the node, and its gateway's service.
+`hour` spreads messages over an hour of a clock (and an event loop) that goes so many times as fast, and says how many
+were early or missing. `pending` says what a start takes with so much scheduled, and how much memory. `due` says how
+late messages are at real speed, `together` what plain sends notice of as many that are due in the same second. `server`
+says what `pending` says of a server that is a process of its own and gets its batches by HTTP, as many as it takes in
+the time.
 """
 
 import asyncio
@@ -36,6 +39,7 @@ from cluster.catalog.topic_admin import TopicAdmin
 from cluster.model.values import Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
+from loadtests.schedule_by_http import compare
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.node.partition.node_settings import NodeSettings
@@ -341,6 +345,14 @@ def together(messages: Annotated[int, typer.Option()] = 100_000) -> None:
         await server.close()
 
     run(work)
+
+
+@cli.command("server")
+def real_server(
+    messages: Annotated[int, typer.Option()] = 10_000_000, seconds: Annotated[int, typer.Option()] = 540
+) -> None:
+    """What a start of a server takes, and how much memory, with so much sent to it by HTTP."""
+    run(lambda directory: compare(directory, messages=messages, seconds=seconds))
 
 
 if __name__ == "__main__":

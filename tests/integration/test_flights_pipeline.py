@@ -4,35 +4,24 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
-from collections import Counter
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from acklog import AcklogError, Client, OutgoingMessage
-from examples.flights_pipeline.pipeline import FLIGHTS, GROUP, LATE, late_flight
+from acklog import Client, OutgoingMessage
+from examples.flights_pipeline.pipeline import FLIGHTS
+from tests.integration.flights_work import DELAYS, PARTITIONS, faults_of, flights, flights_counted, is_done
 from tests.support.server_process import REPOSITORY, ServerProcess
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("flights-pipeline")]
 
 PROGRAM = REPOSITORY / "examples/flights_pipeline/pipeline.py"
-CARRIERS = ("AA", "DL", "UA", "WN")
-PARTITIONS = 4
 SESSION_S = 6
 WAIT_SECONDS = 120
-
-
-def flights(numbers: range) -> list[dict[str, Any]]:
-    return [
-        {"flight": f"{CARRIERS[number % 4]}{number}", "carrier": CARRIERS[number % 4], "delay": number * 7 % 40}
-        for number in numbers
-    ]
 
 
 class Worker:
@@ -42,7 +31,7 @@ class Worker:
         environment = {
             **os.environ,
             "ACKLOG_URL": url,
-            "DELAYS": str(directory / "delays.db"),
+            "DELAYS": str(directory / DELAYS),
             "SESSION_TIMEOUT_S": str(SESSION_S),
         }
         with (directory / "workers.log").open("ab") as log:
@@ -54,39 +43,6 @@ class Worker:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-
-
-def counted(directory: Path) -> dict[str, tuple[int, int]]:
-    """Flights and minutes of each carrier."""
-    path = directory / "delays.db"
-    if not path.exists():
-        return {}
-    with closing(sqlite3.connect(path, timeout=30)) as database:
-        if database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'delays'").fetchone() == (0,):
-            return {}
-        return {carrier: (count, minutes) for carrier, count, minutes in database.execute("SELECT * FROM delays")}
-
-
-def flights_counted(directory: Path) -> int:
-    return sum(count for count, _ in counted(directory).values())
-
-
-def sent_on(client: Client) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for partition in range(client.topics.get(LATE).partitions):
-        page = client.records(LATE, partition, offset=0)
-        while page.messages:
-            found.update(message.body["flight"] for message in page.messages)
-            page = client.records(LATE, partition, offset=page.next_offset)
-    return found
-
-
-def is_done(client: Client) -> bool:
-    try:
-        offsets = client.groups.offsets(GROUP, FLIGHTS)
-    except AcklogError:
-        return False
-    return len(offsets.offsets) == PARTITIONS and offsets.lag == 0
 
 
 def run_pipeline(directory: Path, *, count: int, kills: int, seed: int) -> None:
@@ -117,14 +73,7 @@ def run_pipeline(directory: Path, *, count: int, kills: int, seed: int) -> None:
                 processes.callback(replacement.kill)
         with Client(server.base_url) as client:
             wait_until(lambda: is_done(client), seconds=WAIT_SECONDS, what="all acks")
-            late = Counter(each["flight"] for each in expected if late_flight(each) is not None)
-            assert sent_on(client) == late
-    totals = {
-        carrier: (len(delays), sum(delays))
-        for carrier in CARRIERS
-        if (delays := [each["delay"] for each in expected if each["carrier"] == carrier])
-    }
-    assert counted(directory) == totals
+            assert faults_of(client, directory, expected) == []
     shutil.rmtree(directory / "data")
 
 

@@ -1,6 +1,7 @@
 """Load on a real server: producers and consumers that go on through kills and restarts, and note what they are told.
 
-The history is judged by the same checkers as the simulation's.
+The history is judged by the same checkers as the simulation's. Beside the group that shares there may be others that
+keep an order; their consumers are in `ordered_consumers`.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -18,6 +19,8 @@ import aiohttp
 
 from acklog.wire.identifiers import parse_message_id, parse_receipt
 from acklog.wire.limits import DEDUP_WINDOW_MS_DEFAULT, MAX_ATTEMPTS_DEFAULT
+from cluster.model.values import GroupMode
+from tests.integration.ordered_consumers import JUDGE, OrderedConsumers, checkers_of_order
 from tests.sim.checkers import check_all
 from tests.sim.delivery_checkers import (
     AcknowledgedIsNeverDeliveredAgain,
@@ -37,6 +40,7 @@ from tests.sim.log_checkers import (
     NothingTwice,
     SendersKeepTheirOrder,
 )
+from tests.sim.options import OrderedGroup
 from tests.support.server_process import Answer
 from tests.support.waiting import poll_until
 
@@ -57,7 +61,7 @@ WITHOUT_EFFECT = frozenset(
     }
 )
 MAY_HAVE_HAPPENED = frozenset({"OUTCOME_UNKNOWN", "TIMED_OUT", "INTERNAL", "STORAGE_FAILED"})
-KEYS_OF_A_SENDER = 7
+KEYS_OF_A_SENDER = 3
 LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
 
@@ -95,18 +99,29 @@ class Reply:
 
 
 class Traffic:
-    """Producers and consumers of one topic and group. They read the server's address anew for every request."""
+    """Producers and consumers of one topic and group, and of the groups that keep an order. They read the server's
+    address anew for every request."""
 
-    def __init__(self, server: Server, topic: str, *, partitions: int, seed: int = 1) -> None:
+    def __init__(
+        self,
+        server: Server,
+        topic: str,
+        *,
+        partitions: int,
+        seed: int = 1,
+        ordered_groups: Sequence[OrderedGroup] = (),
+    ) -> None:
         self.history = History()
+        self.topic = topic
         self.server = server
         self.acknowledged_sends = 0
         self.confirmed_acks = 0
         self.refusals: Counter[tuple[str, int, str]] = Counter()
         """Method, status and code of what failed; status 0 and the exception's name for what was not answered."""
-        self._topic = topic
         self._partitions = partitions
         self._random = random.Random(seed)
+        self._ordered_groups = list(ordered_groups)
+        self._ordered = [OrderedConsumers(self, group, seed=seed) for group in ordered_groups]
         self._session: aiohttp.ClientSession | None = None
 
     @asynccontextmanager
@@ -121,6 +136,7 @@ class Traffic:
                 for number in range(producers)
             ]
             tasks += [asyncio.create_task(self._consume(f"c{number}", stop)) for number in range(consumers)]
+            tasks += [asyncio.create_task(ordered.run(stop)) for ordered in self._ordered]
             try:
                 yield
             finally:
@@ -135,6 +151,10 @@ class Traffic:
 
         await poll_until(is_reached, seconds=seconds, what=f"{sends} acknowledged sends")
 
+    def received(self, group: str) -> int:
+        """How many messages its consumers were given so far, before anybody judges."""
+        return sum(each.group == group and each.consumer != JUDGE for each in self.history.of(Delivered))
+
     # --- producers ----------------------------------------------------------------------------------------------
 
     async def _produce_keyed(self, sender: str, stop: asyncio.Event) -> None:
@@ -147,12 +167,14 @@ class Traffic:
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
 
     async def _produce_plain(self, sender: str, stop: asyncio.Event) -> None:
-        """Sends each message once, every other one with a key: what was not acknowledged may be there or not."""
+        """Sends each message once, every other request with a key, of which some have several messages: what was not
+        acknowledged may be there or not."""
         for request in count():
             if stop.is_set():
                 return
             key = f"{sender}/{request % KEYS_OF_A_SENDER}" if request % 2 else None
-            if not await self._send(sender, request, self._bodies(sender, request, 1), None, key):
+            bodies = self._bodies(sender, request, BATCH_MESSAGES if request % 4 == 3 else 1)
+            if not await self._send(sender, request, bodies, None, key):
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
 
     def _bodies(self, sender: str, request: int, messages: int) -> list[str]:
@@ -164,15 +186,15 @@ class Traffic:
     async def _send(
         self, sender: str, request: int, bodies: list[str], idempotency_key: str | None, key: str | None = None
     ) -> bool:
-        """Whether the server acknowledged all of them. `key` is that of a single message."""
+        """Whether the server acknowledged all of them. `key` is everyone's."""
+        key_field = "" if key is None else f'"key":"{key}",'
         if len(bodies) == 1:
-            key_field = "" if key is None else f'"key":"{key}",'
-            content = f'{{"queue":"{self._topic}",{key_field}"body":{bodies[0]}}}'
+            content = f'{{"queue":"{self.topic}",{key_field}"body":{bodies[0]}}}'
         else:
-            messages = ",".join(f'{{"body":{body}}}' for body in bodies)
-            content = f'{{"queue":"{self._topic}","messages":[{messages}]}}'
+            messages = ",".join(f'{{{key_field}"body":{body}}}' for body in bodies)
+            content = f'{{"queue":"{self.topic}","messages":[{messages}]}}'
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
-        reply = await self._request("POST", "/messages", content, headers)
+        reply = await self.request("POST", "/messages", content, headers)
         assert reply.status in {0, 201, 207, 429, 500, 503, 504}, reply
         results = reply.document.get("results", [reply.document] * len(bodies))
         outcomes = []
@@ -188,7 +210,7 @@ class Traffic:
                     request=request,
                     index=index,
                     uid=json.loads(body)["uid"],
-                    queue=self._topic,
+                    queue=self.topic,
                     body=body,
                     outcome=outcome,
                     code=code,
@@ -207,21 +229,23 @@ class Traffic:
     async def _consume(self, consumer: str, stop: asyncio.Event) -> None:
         """Receives and mostly acks; now and then a message is given back, or its lease left to expire."""
         while not stop.is_set():
-            messages = await self._receive(consumer, maximum=10)
+            messages = await self.receive(consumer, maximum=10)
             if messages is None:
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
                 continue
             fates = [self._random.random() for _ in messages]
-            await self._settle("ack", [each for each, fate in zip(messages, fates, strict=True) if fate < 0.9])
-            await self._settle("nack", [each for each, fate in zip(messages, fates, strict=True) if 0.9 <= fate < 0.97])
+            await self.settle("ack", [each for each, fate in zip(messages, fates, strict=True) if fate < 0.9])
+            await self.settle("nack", [each for each, fate in zip(messages, fates, strict=True) if 0.9 <= fate < 0.97])
 
-    async def _receive(self, consumer: str, *, maximum: int) -> list[dict[str, Any]] | None:
+    async def receive(
+        self, consumer: str, *, maximum: int, group: str = GROUP, mode: GroupMode = GroupMode.SHARED
+    ) -> list[dict[str, Any]] | None:
         """None when it failed."""
         target = (
-            f"/messages?queue={self._topic}&group={GROUP}&consumer={consumer}&max={maximum}"
+            f"/messages?queue={self.topic}&group={group}&mode={mode.value}&consumer={consumer}&max={maximum}"
             f"&waitSeconds=1&visibilitySeconds={VISIBILITY_SECONDS}"
         )
-        reply = await self._request("GET", target)
+        reply = await self.request("GET", target)
         assert reply.status in {0, 200, 429, 500, 503, 504}, reply
         if reply.status != 200:
             return None
@@ -234,9 +258,9 @@ class Traffic:
                 Delivered(
                     began_ms=reply.began_ms,
                     ended_ms=reply.ended_ms,
-                    group=GROUP,
+                    group=group,
                     consumer=consumer,
-                    queue=self._topic,
+                    queue=self.topic,
                     partition=place.partition,
                     offset=place.offset,
                     epoch=place.epoch,
@@ -245,37 +269,39 @@ class Traffic:
                     attempt=message["attempt"],
                     generation=receipt.generation,
                     leader_epoch=receipt.leader_epoch,
+                    serial=receipt.attempt,
                     visibility_ms=VISIBILITY_SECONDS * 1000,
                 )
             )
         return messages
 
-    async def _settle(self, action: str, messages: list[dict[str, Any]]) -> None:
+    async def settle(self, action: str, messages: list[dict[str, Any]], *, group: str = GROUP) -> None:
         if not messages:
             return
         document: dict[str, object] = {"receipts": [message["receipt"] for message in messages]}
         if action == "nack":
             document["delaySeconds"] = 0
-        reply = await self._request("POST", f"/{action}", json.dumps(document))
+        reply = await self.request("POST", f"/{action}", json.dumps(document))
         assert reply.status in {0, 200, 207, 400, 409, 429, 500, 503, 504}, reply
         results = reply.document.get("results", [reply.document] * len(messages))
         for message, result in zip(messages, results, strict=True):
             receipt = parse_receipt(message["receipt"])
             assert receipt is not None
             outcome, code = reply.outcome(result)
-            self.confirmed_acks += action == "ack" and outcome is Outcome.OK
+            self.confirmed_acks += group == GROUP and action == "ack" and outcome is Outcome.OK
             self.history.add(
                 Settled(
                     began_ms=reply.began_ms,
                     ended_ms=reply.ended_ms,
                     action=action,
-                    group=GROUP,
-                    queue=self._topic,
+                    group=group,
+                    queue=self.topic,
                     partition=receipt.partition,
                     offset=receipt.offset,
                     generation=receipt.generation,
                     leader_epoch=receipt.leader_epoch,
-                    attempt=receipt.attempt,
+                    attempt=message["attempt"],
+                    serial=receipt.attempt,
                     outcome=outcome,
                     code=code,
                 )
@@ -289,20 +315,25 @@ class Traffic:
         faults = check_all(self.history, [AcknowledgedIsInTheLog()])
         if faults:
             return faults
-        dead_letter_queues = {(GROUP, self._topic): f"{self._topic}.{GROUP}.dlq"}
+        names = [GROUP, *(group.name for group in self._ordered_groups)]
+        dead_letter_queues = {(name, self.topic): f"{self.topic}.{name}.dlq" for name in names}
+        max_attempts = dict.fromkeys(names, MAX_ATTEMPTS_DEFAULT)
         is_done = EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues)
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS)) as self._session:
 
             async def is_drained() -> bool:
-                messages = await self._receive("drain", maximum=1000)
-                await self._settle("ack", messages or [])
-                return messages == [] and not is_done.check(self.history)
+                messages = await self.receive(JUDGE, maximum=1000)
+                await self.settle("ack", messages or [])
+                are_drained = [await ordered.drain() for ordered in self._ordered]
+                return messages == [] and all(are_drained) and not is_done.check(self.history)
 
             try:
                 await poll_until(is_drained, seconds=drain_seconds, what="every message acked")
             except AssertionError as error:
                 return [str(error), *self._unjust_refusals(), *is_done.check(self.history)]
-        return self._unjust_refusals() + check_all(
+        faults = self._unjust_refusals()
+        faults += [f"{group.name} was given nothing" for group in self._ordered_groups if not self.received(group.name)]
+        return faults + check_all(
             self.history,
             [
                 AcknowledgedIsInTheLog(),
@@ -313,13 +344,14 @@ class Traffic:
                 LogNeverChanges(),
                 LogHasNoGaps(),
                 NothingAboveTheHighWatermark(),
-                OneLeaseAtATime(),
-                StaleReceiptsAreRefused(
-                    max_attempts={GROUP: MAX_ATTEMPTS_DEFAULT}, dead_letter_queues=dead_letter_queues
-                ),
+                OneLeaseAtATime(ordered_groups=[group.name for group in self._ordered_groups]),
+                StaleReceiptsAreRefused(max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
                 AcknowledgedIsNeverDeliveredAgain(),
-                AttemptsAreLimited(max_attempts={GROUP: MAX_ATTEMPTS_DEFAULT}),
+                AttemptsAreLimited(max_attempts=max_attempts),
                 is_done,
+                *checkers_of_order(
+                    self._ordered_groups, max_attempts=max_attempts, dead_letter_queues=dead_letter_queues
+                ),
             ],
         )
 
@@ -338,7 +370,7 @@ class Traffic:
             records: list[ReadRecord] = []
             offset, high_watermark = 0, 1
             while offset < high_watermark:
-                target = f"/topics/{self._topic}/partitions/{partition}/records?offset={offset}"
+                target = f"/topics/{self.topic}/partitions/{partition}/records?offset={offset}"
                 answer = self.server.request("GET", target)
                 assert answer.status == 200, answer
                 records += [read_record(record) for record in answer.document["records"]]
@@ -349,7 +381,7 @@ class Traffic:
                     began_ms=began_ms,
                     ended_ms=time.monotonic() * 1000,
                     reader="judge",
-                    queue=self._topic,
+                    queue=self.topic,
                     partition=partition,
                     offset=0,
                     next_offset=offset,
@@ -360,7 +392,7 @@ class Traffic:
                 )
             )
 
-    async def _request(
+    async def request(
         self, method: str, target: str, content: str | None = None, headers: dict[str, str] | None = None
     ) -> Reply:
         assert self._session is not None

@@ -175,12 +175,19 @@ class PartitionsAreInOrder:
         unnoticed = Unnoticed(history, unnoticed_ms=self._unnoticed_ms)
         violations = []
         for place in doings.deliveries:
-            messages = doings.messages(place)
+            messages, first, span_before = doings.messages(place), 0, None
             for delivered in doings.in_order(place):
                 span = doings.span_of(delivered)
                 if delivered.is_auto_acked or span is None or unnoticed.may_explain(delivered):
                     continue
-                complaint = self._complaint(place, delivered, span, messages, doings, sure, given_back[place])
+                if span != span_before:
+                    first, span_before = 0, span
+                # What may be done when this one began may be so for all that begin later: it is looked at once.
+                while first < len(messages) and doings.may_be_done(
+                    place, messages[first], span, before_ms=delivered.began_ms
+                ):
+                    first += 1
+                complaint = self._complaint(place, delivered, span, messages, first, doings, sure, given_back[place])
                 if complaint:
                     violations.append(
                         f"{lease_place_of(delivered)} was delivered to {delivered.consumer} at {delivered.began_ms}, "
@@ -194,12 +201,14 @@ class PartitionsAreInOrder:
         delivered: Delivered,
         span: Span,
         messages: list[ReadRecord],
+        first: int,
         doings: Doings,
         sure: SureLeases,
         given_back: list[Settled],
     ) -> str:
-        """About the first message before it that should have held it up."""
-        for message in messages:
+        """About the first message before it that should have held it up; those before number `first` do not."""
+        for at in range(first, len(messages)):
+            message = messages[at]
             if message.offset >= delivered.offset:
                 break
             if doings.may_be_done(place, message, span, before_ms=delivered.ended_ms):

@@ -69,6 +69,9 @@ class OneOwnerAtATime:
         unnoticed = Unnoticed(history, unnoticed_ms=self._unnoticed_ms)
         for place, deliveries in _leased(history, self._groups).items():
             owners: dict[int, str] = {}
+            first_in: dict[int, Delivered] = {}
+            for delivered in sorted(deliveries, key=lambda each: each.ended_ms):
+                first_in.setdefault(delivered.generation, delivered)
             for delivered in deliveries:
                 owner = owners.setdefault(delivered.generation, delivered.consumer)
                 if owner != delivered.consumer:
@@ -77,7 +80,7 @@ class OneOwnerAtATime:
                     )
                 later = [
                     other
-                    for other in deliveries
+                    for other in first_in.values()
                     if other.generation > delivered.generation and other.ended_ms < delivered.began_ms
                 ]
                 if later and not unnoticed.may_explain(delivered):

@@ -1,13 +1,17 @@
 """Load on a cluster while something is done to it: a topic of its own, producers, consumers, and who leads what."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from acklog.wire.problems import ProblemCode
 from tests.integration.cluster.gateways import Gateways
 from tests.integration.cluster.partition_watch import PartitionWatch
+from tests.integration.ordered_consumers import description
 from tests.integration.traffic import GROUP, Traffic
+from tests.sim.history import Faulted
+from tests.sim.options import LastingFault, OrderedGroup
 from tests.support.etcd_store import etcd_store
 from tests.support.real_cluster import RealCluster
 
@@ -40,6 +44,11 @@ class FaultLoad:
 
         await self.watch.until_true(is_reached, what=f"{acks} more confirmed acks")
 
+    def note_fault(self, fault: LastingFault) -> None:
+        """That it begins now: for judges who let a leader off that cannot have noticed yet that it is none any more."""
+        now_ms = time.monotonic() * 1000
+        self.traffic.history.add(Faulted(began_ms=now_ms, ended_ms=now_ms, kind=fault.value))
+
     async def healed(self) -> None:
         """Everything is mended and started by now: wait until it is as it was, and still works."""
         await self.watch.until_in_sync(REPLICAS)
@@ -48,16 +57,24 @@ class FaultLoad:
 
 @asynccontextmanager
 async def under_load(
-    cluster: RealCluster, topic: str, *, producers: int = 6, consumers: int = 2, max_replica_lag_ms: int | None = None
+    cluster: RealCluster,
+    topic: str,
+    *,
+    producers: int = 6,
+    consumers: int = 2,
+    max_replica_lag_ms: int | None = None,
+    ordered_groups: Sequence[OrderedGroup] = (),
 ) -> AsyncIterator[FaultLoad]:
-    """Load as long as the block runs. After it `FaultLoad.traffic.judge()` says what was wrong."""
+    """Load as long as the block runs, also on groups that keep an order. After it `FaultLoad.traffic.judge()` says what
+    was wrong."""
     gateways = Gateways(cluster.gateway_urls)
     config = {} if max_replica_lag_ms is None else {"config": {"maxReplicaLagMs": max_replica_lag_ms}}
     document = {"partitions": PARTITIONS, "replicationFactor": REPLICAS, **config}
-    for target, fields in ((f"/topics/{topic}", document), (f"/groups/{GROUP}", {})):
+    groups = [(f"/groups/{group.name}", description(group)) for group in ordered_groups]
+    for target, fields in ((f"/topics/{topic}", document), (f"/groups/{GROUP}", {}), *groups):
         answer = await asyncio.to_thread(gateways.request, "PUT", target, fields)
         assert answer.status in {200, 201}, answer
-    traffic = Traffic(gateways, topic, partitions=PARTITIONS)
+    traffic = Traffic(gateways, topic, partitions=PARTITIONS, ordered_groups=ordered_groups)
     store = etcd_store(*cluster.etcd.endpoints)
     watch = PartitionWatch(store, topic, traffic.history)
     watching = asyncio.create_task(watch.watch(), name="partition watch")

@@ -8,7 +8,9 @@ import pytest
 from tests.integration.cluster.fault_load import SENDS_FIRST, under_load, verdict
 from tests.integration.cluster.gateways import Gateways, ask
 from tests.integration.cluster.partition_watch import PartitionWatch
+from tests.integration.ordered_consumers import ORDERED_GROUPS
 from tests.sim.history import History
+from tests.sim.options import LastingFault
 from tests.support.cuttable_network import Cut
 from tests.support.etcd_store import etcd_store
 from tests.support.real_cluster import RealCluster
@@ -28,7 +30,7 @@ SENDS_ELSEWHERE = 10
 async def test_links_between_nodes_break_again_and_again(shared_cluster: RealCluster) -> None:
     """Broken connections alone: everybody is alive, and says so when asked."""
     cluster = shared_cluster
-    async with under_load(cluster, "broken-links", max_replica_lag_ms=LAG_MS) as load:
+    async with under_load(cluster, "broken-links", max_replica_lag_ms=LAG_MS, ordered_groups=ORDERED_GROUPS) as load:
         for node in cluster.nodes:
             cluster.network.cut(cluster.links_between([f"node {node}"], cluster.other_nodes(node)), Cut.RESET)
             cluster.network.mend()
@@ -41,7 +43,7 @@ async def test_links_between_nodes_break_again_and_again(shared_cluster: RealClu
 async def test_a_follower_is_cut_off_from_the_others(shared_cluster: RealCluster) -> None:
     """It leaves the ISR; who leads goes on with two. Then it catches up and joins again."""
     cluster = shared_cluster
-    async with under_load(cluster, "cut-follower", max_replica_lag_ms=LAG_MS) as load:
+    async with under_load(cluster, "cut-follower", max_replica_lag_ms=LAG_MS, ordered_groups=ORDERED_GROUPS) as load:
         node = await load.watch.busiest_leader()
         await load.watch.until_in_sync(3)
         cluster.network.cut(cluster.links_between([f"node {node}"], cluster.other_nodes(node)))
@@ -63,9 +65,12 @@ async def test_a_leader_is_cut_off_together_with_a_gateway(shared_cluster: RealC
     """Two islands: the old leader and a gateway that knows no other on the one, the majority and etcd on the other.
     Clients reach both."""
     cluster = shared_cluster
-    async with under_load(cluster, f"islands-{how.value}", max_replica_lag_ms=LAG_MS) as load:
+    async with under_load(
+        cluster, f"islands-{how.value}", max_replica_lag_ms=LAG_MS, ordered_groups=ORDERED_GROUPS
+    ) as load:
         leader = await load.watch.busiest_leader()
         mainland = [*cluster.other_nodes(leader), *cluster.etcd_names, "gateway 1"]
+        load.note_fault(LastingFault.ISLAND_WITHOUT_STORE)
         cluster.network.cut(cluster.links_between([f"node {leader}", "gateway 2"], mainland), how)
         try:
             await load.watch.until_moved_from(leader)
