@@ -2,6 +2,8 @@
 
 from cluster.model.values import GroupSettings
 
+_GOLDEN = 0.6180339887498949
+
 
 def retry_delay_ms(settings: GroupSettings, *, attempts: int, chance: float) -> int:
     """The group's delay after so many attempts. `chance` (0 to 1) says where in the part of it that is left to chance
@@ -16,3 +18,9 @@ def retry_delay_ms(settings: GroupSettings, *, attempts: int, chance: float) -> 
         delay_ms = settings.retry_delays_ms[min(attempts, len(settings.retry_delays_ms)) - 1]
     lower = max(shortest, int(delay_ms * (1 - settings.retry_jitter)))
     return lower + round((delay_ms - lower) * chance)
+
+
+def chance_of(place: int, drawn: float) -> float:
+    """The chance of what is at `place` (0, 1, …) among those that failed in one call, of a fraction `drawn` once for
+    all of them: spread evenly, however many they are, as multiples of the golden ratio are."""
+    return (drawn + place * _GOLDEN) % 1 if place else drawn

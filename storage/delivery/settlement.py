@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import Exhausted, Expired, GroupSettings
-from storage.delivery.backoff import retry_delay_ms
+from storage.delivery.backoff import chance_of, retry_delay_ms
 from storage.delivery.group_in_partition import SettleDecision
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import Lease, counted_attempt
@@ -105,7 +105,8 @@ class Settlement:
                 else:
                     delay = delay_ms
                     if delay is None:
-                        delay = retry_delay_ms(self.settings, attempts=counted_attempt(item.attempt), chance=jitter)
+                        chance = chance_of(len(returned), jitter)
+                        delay = retry_delay_ms(self.settings, attempts=counted_attempt(item.attempt), chance=chance)
                     returned[offset] = self._give_back(item, Cause.NACKED, delay, reason)
                     state.interrupt_behind(offset)
             results[index] = problem

@@ -27,6 +27,10 @@ class _Vessel:
         self.per_second = per_second
         self.heard_ms = now_ms
 
+    def is_thirsty(self, reserve: float) -> bool:
+        """Whether it takes part in what flows in."""
+        return self.held < self.ordered + reserve
+
 
 class QuotaDivision:
     """Sans-IO. Times are of a clock that never goes back."""
@@ -43,6 +47,10 @@ class QuotaDivision:
     def _burst(self) -> float:
         return max(1.0, self._per_second * self._settings.burst_ms / 1000)
 
+    @property
+    def _reserve(self) -> float:
+        return max(1.0, self._burst / max(1, self._count))
+
     def grant(self, gateway: str, wants: list[QuotaWant], *, per_second: int, now_ms: int) -> list[QuotaGrant]:
         """What each of the gateway's claimants gets now, in the order of `wants`."""
         self._forget_idle(now_ms)
@@ -54,7 +62,12 @@ class QuotaDivision:
             vessel.heard_ms = now_ms
             vessel.ordered = min(order_max, max(0.0, want.units))
         self._pour(0)
-        return [self._draw(vessel, want) for vessel, want in zip(vessels, wants, strict=True)]
+        drawn = [self._draw(vessel) for vessel in vessels]
+        paces = self._paces()
+        return [
+            QuotaGrant(want.claimant, units, paces[vessel])
+            for want, vessel, units in zip(wants, vessels, drawn, strict=True)
+        ]
 
     def check_invariants(self) -> None:
         held = sum(vessel.held for vessels in self._vessels.values() for vessel in vessels.values())
@@ -65,11 +78,27 @@ class QuotaDivision:
     def _ordered(self) -> float:
         return sum(vessel.ordered for vessels in self._vessels.values() for vessel in vessels.values())
 
-    def _draw(self, vessel: _Vessel, want: QuotaWant) -> QuotaGrant:
+    def _draw(self, vessel: _Vessel) -> float:
         units = min(vessel.held, vessel.ordered)
         vessel.held -= units
         vessel.ordered -= units
-        return QuotaGrant(want.claimant, units, vessel.per_second)
+        return units
+
+    def _paces(self) -> dict[_Vessel, float]:
+        """What each may count on per second: who is short, on what will be poured for it from now on; others, on what
+        they used of late. Together no more than the quota, which a burst was faster than: by that they wait, and go on
+        when nobody answers."""
+        reserve = self._reserve
+        rooms = [
+            [math.inf if vessel.is_thirsty(reserve) else vessel.per_second for vessel in vessels.values()]
+            for vessels in self._vessels.values()
+        ]
+        found: dict[_Vessel, float] = {}
+        amounts = max_min_shares(self._per_second, [sum(each) for each in rooms])
+        for vessels, room, amount in zip(self._vessels.values(), rooms, amounts, strict=True):
+            for vessel, pace in zip(vessels.values(), max_min_shares(amount, room), strict=True):
+                found[vessel] = pace if vessel.ordered > 0 else min(pace, vessel.per_second)
+        return found
 
     def _vessel(self, gateway: str, claimant: str, now_ms: int) -> _Vessel:
         vessel = self._vessels.get(claimant, {}).get(gateway)
@@ -93,7 +122,7 @@ class QuotaDivision:
     def _pour(self, passed_ms: int) -> None:
         """Fill the vessels with what is there; what finds no room stays, up to a burst. What a vessel has beyond its
         room, as less is wanted than before, is there for others."""
-        reserve = max(1.0, self._burst / max(1, self._count))
+        reserve = self._reserve
         rooms = [
             [vessel.ordered + reserve - vessel.held for vessel in vessels.values()]
             for vessels in self._vessels.values()

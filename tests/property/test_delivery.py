@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
-from storage.delivery.backoff import retry_delay_ms
+from storage.delivery.backoff import chance_of, retry_delay_ms
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
 from storage.delivery.group_progress import CommittedPosition
@@ -225,9 +225,11 @@ class DeliveryMachine(RuleBasedStateMachine):
         oracle = self.oracle
         assert settlement.results == [oracle.judge_receipt(item, is_ack=False) for item in items]
         returned = {}
-        for item, result in zip(items, settlement.results, strict=True):
+        decided = sorted(zip(items, settlement.results, strict=True), key=lambda each: each[0].offset)
+        for item, result in decided:
             if result is None and oracle.messages[item.offset].state(0) != "deadLettering":
-                delay = retry_delay_ms(SETTINGS, attempts=item.attempt, chance=jitter) if delay_ms is None else delay_ms
+                chance = chance_of(len(returned), jitter)
+                delay = retry_delay_ms(SETTINGS, attempts=item.attempt, chance=chance) if delay_ms is None else delay_ms
                 is_last = item.attempt >= SETTINGS.max_attempts
                 returned[item.offset] = ((item.leader_epoch, item.attempt), None if is_last else delay)
         self.note_returned(settlement.record, returned, None)

@@ -58,6 +58,26 @@ def test_no_more_is_given_than_flows_in(per_second: int, sequence: list[Ask]) ->
         assert given_out <= burst + per_second * now_ms / 1000 + 1e-6
 
 
+@given(
+    per_second=st.integers(1, 500), gateways=st.integers(1, 4), burst_first=st.booleans(), step_ms=st.integers(50, 200)
+)
+def test_what_all_are_told_to_count_on_is_no_more_than_the_quota(
+    per_second: int, gateways: int, burst_first: bool, step_ms: int
+) -> None:
+    """And when all want everything the same for each of them, also after a burst."""
+    division = QuotaDivision(per_second, SETTINGS, 0)
+    told: dict[str, float] = {}
+    for step in range(1 if burst_first else 20, 40):
+        for gateway in range(gateways):
+            want = QuotaWant("shop", 10.0 * per_second)
+            now_ms = step * step_ms + gateway
+            [grant] = division.grant(f"g{gateway}", [want], per_second=per_second, now_ms=now_ms)
+            told[f"g{gateway}"] = grant.per_second
+        if step >= (2 if burst_first else 22):
+            assert sum(told.values()) <= per_second * (1 + 1e-9)
+            assert max(told.values()) - min(told.values()) <= 1e-6 * per_second
+
+
 @settings(deadline=None)
 @given(
     per_second=st.integers(10, 500),

@@ -1,5 +1,7 @@
 """What one gateway has of one quota, by who claims it."""
 
+import math
+
 from app.gateway.quotas.quota_ask_settings import QuotaAskSettings
 from cluster.model.quotas import Quota
 from storage.rpc.quota_messages import QuotaGrant, QuotaWant
@@ -13,9 +15,19 @@ _ENOUGH = 1 - 1e-9  # what has come in in parts may miss a unit by a rounding
 class _Claim:
     """`balance` below 0 is owed: it is paid back before anything else is done. `wanted` counts what was tried since the
     last ask, whether there was room or not; `ordered` is what was asked for then, and `is_short` that it was not all
-    granted."""
+    granted. Until `turns_end_ms` those have their turns who were told when to come back."""
 
-    __slots__ = ("balance", "flowed_ms", "is_short", "is_told", "ordered", "per_second", "used_ms", "wanted")
+    __slots__ = (
+        "balance",
+        "flowed_ms",
+        "is_short",
+        "is_told",
+        "ordered",
+        "per_second",
+        "turns_end_ms",
+        "used_ms",
+        "wanted",
+    )
 
     def __init__(self, now_ms: int) -> None:
         self.balance = 0.0
@@ -26,6 +38,7 @@ class _Claim:
         self.is_short = False
         self.flowed_ms = now_ms
         self.used_ms = now_ms
+        self.turns_end_ms = now_ms
 
 
 class QuotaAccount:
@@ -64,15 +77,23 @@ class QuotaAccount:
     def take(self, claimant: str, units: float, now_ms: int) -> None:
         self._claim(claimant, now_ms).balance -= units
 
-    def retry_after_ms(self, claimant: str, now_ms: int) -> int:
-        """When there will be room, at the pace of late."""
+    def turn_in_ms(self, claimant: str, now_ms: int) -> int:
+        """When whoever is refused now is to come back: there will be a unit at the pace of late that nobody was told of
+        before. It is theirs unless somebody comes who was not told to, so the turns of the impatient hold others up for
+        `turns_ms_max` at most."""
         claim = self._claim(claimant, now_ms)
         limit_ms, missing = self._settings.retry_after_ms_max, 1.0 - claim.balance
         if missing <= 0:
             return 0
         if claim.per_second * limit_ms <= missing * 1000:
             return limit_ms
-        return max(self._settings.ask_ms, round(missing * 1000 / claim.per_second))
+        room_ms = math.ceil(missing * 1000 / claim.per_second)
+        if claim.balance < 0:
+            room_ms += self._settings.ask_ms  # what is owed is paid back round by round, not when somebody comes
+        behind_ms = min(max(0, claim.turns_end_ms - now_ms - room_ms), self._settings.turns_ms_max)
+        wait_ms = min(limit_ms, room_ms + behind_ms)
+        claim.turns_end_ms = now_ms + wait_ms + math.ceil(1000 / claim.per_second)
+        return max(self._settings.retry_after_ms_min, wait_ms)
 
     # --- asking for it -----------------------------------------------------------------------------------------------
 

@@ -31,5 +31,11 @@ class QuotaAskSettings:
 
     asks_per_call_max: int = 1_000
 
+    retry_after_ms_min: int = 150
+    """Sooner than that nobody is told to come back: before, there may not have been another answer."""
+
+    turns_ms_max: int = 1_000
+    """So much later than there is room again somebody is told to come back at most, as others were told before."""
+
     retry_after_ms_max: int = 60_000
     """Longer than that nobody is told to stay away."""

@@ -102,7 +102,7 @@ class QuotaBook:
 
     def exceeded(self, charge: Charge) -> ServerError:
         quota = charge.quota
-        wait_ms = self._account(quota).retry_after_ms(charge.claimant, self._clock.monotonic_ms())
+        wait_ms = self._account(quota).turn_in_ms(charge.claimant, self._clock.monotonic_ms())
         detail = f"{quota.name} is {quota.per_second:,}, for the whole cluster"
         extra: dict[str, object] = {"quota": quota.name, "retryAfterMs": wait_ms}
         return ServerError(ProblemCode.QUOTA_EXCEEDED, detail, retry_after_ms=wait_ms, extra=extra)

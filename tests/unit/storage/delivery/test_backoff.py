@@ -1,7 +1,7 @@
 import pytest
 
 from cluster.model.values import GroupSettings
-from storage.delivery.backoff import retry_delay_ms
+from storage.delivery.backoff import chance_of, retry_delay_ms
 
 
 def delays_ms(settings: GroupSettings, *, chance: float, attempts: int = 5) -> list[int]:
@@ -40,3 +40,13 @@ def test_jitter_is_the_part_that_is_left_to_chance(jitter: float, earliest: list
 def test_a_list_may_be_spread_down_to_nothing() -> None:
     settings = GroupSettings(retry_delays_ms=(1_000,), retry_jitter=1.0)
     assert [retry_delay_ms(settings, attempts=1, chance=chance) for chance in (0.0, 0.5, 1.0)] == [0, 500, 1_000]
+
+
+@pytest.mark.parametrize("count", [1, 2, 10, 1_000])
+@pytest.mark.parametrize("drawn", [0.0, 0.3, 1.0])
+def test_what_fails_together_is_spread_over_all_that_is_left_to_chance(count: int, drawn: float) -> None:
+    chances = sorted(chance_of(place, drawn) for place in range(count))
+    assert chances[0] >= 0
+    assert chances[-1] <= 1
+    gaps = [later - earlier for earlier, later in zip([0.0, *chances], [*chances, 1.0], strict=True)]
+    assert max(gaps) <= 3 / (count + 1) + 1e-9 or count == 1

@@ -60,14 +60,38 @@ def test_what_nobody_answered_is_asked_for_again_and_not_twice() -> None:
 
 @pytest.mark.parametrize(
     ("per_second", "wait_ms"),
-    [(0.0, SETTINGS.retry_after_ms_max), (1000 / 60_000, 60_000), (2.0, 500), (1_000.0, SETTINGS.ask_ms)],
+    [(0.0, SETTINGS.retry_after_ms_max), (1000 / 60_000, 60_000), (2.0, 500), (1_000.0, SETTINGS.retry_after_ms_min)],
 )
 def test_when_to_come_back_goes_by_the_pace_of_late(per_second: float, wait_ms: int) -> None:
-    assert granted(0.0, per_second=per_second).retry_after_ms("a", 0) == wait_ms
+    assert granted(0.0, per_second=per_second).turn_in_ms("a", 0) == wait_ms
+
+
+def test_who_is_refused_gets_a_turn_after_those_before() -> None:
+    made = granted(0.0, per_second=5.0)
+    assert [made.turn_in_ms("a", 0) for _ in range(4)] == [200, 400, 600, 800]
+    assert made.turn_in_ms("a", 800) == 200, "those of before have had their turns"
+
+
+def test_the_turns_of_the_impatient_hold_others_up_for_a_time_only() -> None:
+    made = granted(0.0, per_second=5.0)
+    for _ in range(1_000):
+        made.turn_in_ms("a", 0)
+    assert made.turn_in_ms("a", 0) == 200 + SETTINGS.turns_ms_max
+
+
+def test_nobody_is_told_to_come_back_later_than_the_limit() -> None:
+    made = granted(0.0, per_second=1000 / 59_500)
+    assert [made.turn_in_ms("a", 0) for _ in range(2)] == [59_500, SETTINGS.retry_after_ms_max]
+
+
+def test_what_is_owed_is_there_a_round_later_than_it_flows_in() -> None:
+    made = granted(1.0, per_second=5.0)
+    made.take("a", 2.0, 0)
+    assert made.turn_in_ms("a", 0) == 400 + SETTINGS.ask_ms
 
 
 def test_nobody_with_room_waits() -> None:
-    assert granted(1.0).retry_after_ms("a", 0) == 0
+    assert granted(1.0).turn_in_ms("a", 0) == 0
 
 
 def test_claimants_beyond_the_bound_share_one_part() -> None:

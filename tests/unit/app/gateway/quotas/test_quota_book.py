@@ -2,6 +2,7 @@
 longer than is said, and nobody asks it without end."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any, cast
@@ -39,12 +40,13 @@ class Dealer:
         self.stands_still = False
         self.gone = False
         self.asks = 0
+        self.asks_max = ASKS_MAX
 
     async def quota_shares(self, request: QuotaSharesRequest) -> QuotaSharesResponse:
         self.asks += 1
         if self.gone:
             raise ServerError(ProblemCode.UNAVAILABLE, "gone")
-        if self.stands_still or self.asks > ASKS_MAX:
+        if self.stands_still or self.asks > self.asks_max:
             await asyncio.Event().wait()
         return self._owner.answer(request, self._clock.monotonic_ms())
 
@@ -55,14 +57,17 @@ class World:
         self.dealer = Dealer(self.clock)
         self.nodes = [NodeRegistration(1, 1, "dir", "local", newest_protocol=NEWEST_VERSION)]
         self.shutdown = Shutdown()
+        self.book = self.book_of_gateway(1)
+
+    def book_of_gateway(self, number: int) -> QuotaBook:
         gateway = SimpleNamespace(
             metadata=SimpleNamespace(nodes=lambda: self.nodes),
             nodes=SimpleNamespace(client=lambda _: self.dealer),
             clock=self.clock,
             shutdown=self.shutdown,
-            entropy=SimEntropy(1),
+            entropy=SimEntropy(number),
         )
-        self.book = QuotaBook(cast("Gateway", gateway), Metrics(names_max=10))
+        return QuotaBook(cast("Gateway", gateway), Metrics(names_max=10))
 
     async def take(self, units: int = 1, claimant: str = "shop") -> bool:
         """Whether there was room, within the time that is said."""
@@ -89,7 +94,7 @@ def run(main: Callable[[World], Coroutine[Any, Any, None]], *, seed: int = 1) ->
     async def whole(loop: SimLoop) -> None:
         world = World(loop)
         await main(world)
-        assert world.dealer.asks <= ASKS_MAX, "asked without end"
+        assert world.dealer.asks <= world.dealer.asks_max, "asked without end"
 
     simulate(seed, whole)
 
@@ -169,5 +174,102 @@ def test_the_shutdown_makes_nobody_wait() -> None:
         began_ms = world.clock.monotonic_ms()
         assert await world.take() or await waiting
         assert world.clock.monotonic_ms() - began_ms <= SETTINGS.first_answer_ms
+
+    run(main)
+
+
+class Obedient:
+    """Takes `units` of a quota again and again, and comes back just when it is told to. `turned_away_ms`: when it had
+    done so in vain."""
+
+    def __init__(self, clock: SimClock, book: QuotaBook, charge: Charge) -> None:
+        self._clock = clock
+        self._book = book
+        self._charge = charge
+        self.taken = 0
+        self.waits = 0
+        self.turned_away_ms: list[int] = []
+
+    async def work(self, *, first_ms: int, end_ms: int) -> None:
+        await self._clock.sleep(first_ms)
+        was_told = False
+        while (now_ms := self._clock.monotonic_ms()) < end_ms:
+            try:
+                await self._book.take([self._charge])
+            except ServerError as error:
+                if was_told:
+                    self.turned_away_ms.append(now_ms)
+                was_told = True
+                self.waits += 1
+                await self._clock.sleep(error.retry_after_ms or 0)
+            else:
+                self.taken += self._charge.units
+                was_told = False
+
+
+SETTLED_MS = 4_000
+"""When all who use a quota are known: before, each newcomer makes the others' parts smaller."""
+
+
+@pytest.mark.parametrize("claimant", ["shop", "shop-{}"])
+@pytest.mark.parametrize(
+    ("per_second", "gateways", "units"),
+    [(1, 1, 1), (5, 1, 1), (5, 3, 1), (100, 3, 1), (5, 1, 20), (40, 3, 5), (40, 3, 40)],
+)
+def test_who_comes_back_just_when_told_finds_room(per_second: int, gateways: int, units: int, claimant: str) -> None:
+    async def main(world: World) -> None:
+        world.dealer.asks_max = 10_000
+        quota = QUOTA._replace(per_second=per_second)
+        clients = [
+            Obedient(world.clock, world.book_of_gateway(number), Charge(quota, claimant.format(number), units))
+            for number in range(gateways)
+        ]
+        end_ms = world.clock.monotonic_ms() + 30_000
+        begun_ms = world.clock.monotonic_ms()
+        await asyncio.gather(
+            *(client.work(first_ms=37 * number, end_ms=end_ms) for number, client in enumerate(clients))
+        )
+        for client in clients:
+            assert client.waits >= 3, "or nothing is shown"
+            assert [at for at in client.turned_away_ms if at >= begun_ms + SETTLED_MS] == []
+        assert sum(client.taken for client in clients) >= 28 * per_second, "nobody waits for too long"
+
+    run(main)
+
+
+def test_several_of_one_claimant_have_their_turns() -> None:
+    async def main(world: World) -> None:
+        clients = [Obedient(world.clock, world.book, Charge(QUOTA, "shop", 1)) for _ in range(4)]
+        end_ms = world.clock.monotonic_ms() + 30_000
+        await asyncio.gather(*(client.work(first_ms=31 * at, end_ms=end_ms) for at, client in enumerate(clients)))
+        taken = [client.taken for client in clients]
+        assert sum(taken) >= 28 * QUOTA.per_second
+        # A unit that comes a moment late costs one a turn; where all came together, three of four would come in vain.
+        assert sum(len(client.turned_away_ms) for client in clients) <= sum(taken)
+
+    run(main)
+
+
+@pytest.mark.parametrize("after_ms", [0, 300, 1_000, 3_000])
+def test_a_burst_is_not_the_pace_that_is_gone_on_at_alone(after_ms: int) -> None:
+    async def main(world: World) -> None:
+        quota = QUOTA._replace(per_second=100)
+        books = [world.book_of_gateway(number) for number in range(3)]
+        charges = [Charge(quota, "shop", 1)]
+
+        async def taken(book: QuotaBook, duration_ms: int) -> int:
+            end_ms, count = world.clock.monotonic_ms() + duration_ms, 0
+            while world.clock.monotonic_ms() < end_ms:
+                with contextlib.suppress(ServerError):
+                    await book.take(charges)
+                    count += 1
+                await world.clock.sleep(5)
+            return count
+
+        await asyncio.gather(*(taken(book, 400 + after_ms) for book in books))
+        world.dealer.stands_still = True
+        alone = await asyncio.gather(*(taken(book, 10_000) for book in books))
+        burst_of_each = quota.per_second * SETTINGS.alone_burst_ms // 1000
+        assert 8 * quota.per_second <= sum(alone) <= 10 * quota.per_second * 1.1 + burst_of_each
 
     run(main)
