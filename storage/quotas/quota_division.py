@@ -7,6 +7,7 @@ its reserve. Nothing is given that has not flowed in: that is what keeps the quo
 """
 
 import math
+from collections.abc import Iterator
 
 from storage.quotas.max_min import max_min_shares
 from storage.quotas.quota_settings import QuotaSettings
@@ -54,22 +55,33 @@ class QuotaDivision:
             vessel.heard_ms = now_ms
             vessel.ordered = min(order_max, max(0.0, want.units))
         self._pour(0)
-        return [self._draw(vessel, want) for vessel, want in zip(vessels, wants, strict=True)]
+        part = self._part_of_pace()
+        return [self._draw(vessel, want, part) for vessel, want in zip(vessels, wants, strict=True)]
 
     def check_invariants(self) -> None:
         held = sum(vessel.held for vessels in self._vessels.values() for vessel in vessels.values())
         assert self._left_over >= 0, "something was given that had not flowed in"
         assert held <= max(self._burst, self._count) + self._ordered() + 1e-6, "more is kept than a burst"
+        kept = self._left_over + sum(max(0.0, vessel.held - vessel.ordered) for vessel in self._all())
+        assert kept <= max(self._burst, self._count) + 1e-6, "more is kept than a burst, in vessels and beside them"
         assert self._count == sum(map(len, self._vessels.values())), "vessels are counted"
 
     def _ordered(self) -> float:
-        return sum(vessel.ordered for vessels in self._vessels.values() for vessel in vessels.values())
+        return sum(vessel.ordered for vessel in self._all())
 
-    def _draw(self, vessel: _Vessel, want: QuotaWant) -> QuotaGrant:
+    def _all(self) -> Iterator[_Vessel]:
+        return (vessel for vessels in self._vessels.values() for vessel in vessels.values())
+
+    def _part_of_pace(self) -> float:
+        """What the pace of each counts: with bursts in them, all together may be faster than the quota flows, and who
+        goes on alone with that would break it."""
+        return min(1.0, self._per_second / max(1e-9, sum(vessel.per_second for vessel in self._all())))
+
+    def _draw(self, vessel: _Vessel, want: QuotaWant, part_of_pace: float) -> QuotaGrant:
         units = min(vessel.held, vessel.ordered)
         vessel.held -= units
         vessel.ordered -= units
-        return QuotaGrant(want.claimant, units, vessel.per_second)
+        return QuotaGrant(want.claimant, units, vessel.per_second * part_of_pace)
 
     def _vessel(self, gateway: str, claimant: str, now_ms: int) -> _Vessel:
         vessel = self._vessels.get(claimant, {}).get(gateway)
@@ -91,8 +103,8 @@ class QuotaDivision:
         self._pour(passed_ms)
 
     def _pour(self, passed_ms: int) -> None:
-        """Fill the vessels with what is there; what finds no room stays, up to a burst. What a vessel has beyond its
-        room, as less is wanted than before, is there for others."""
+        """Fill the vessels with what is there; what finds no room stays, up to a burst together with the reserves. What
+        a vessel has beyond its room, as less is wanted than before, is there for others."""
         reserve = max(1.0, self._burst / max(1, self._count))
         rooms = [
             [vessel.ordered + reserve - vessel.held for vessel in vessels.values()]
@@ -110,7 +122,8 @@ class QuotaDivision:
             for vessel, units in zip(vessels.values(), max_min_shares(amount, room), strict=True):
                 vessel.held += units
                 vessel.per_second = vessel.per_second * keep + units * 1000 / RATE_MEMORY_MS
-        self._left_over = max(0.0, min(self._burst, self._left_over - sum(amounts)))
+        reserves = sum(max(0.0, vessel.held - vessel.ordered) for vessel in self._all())
+        self._left_over = max(0.0, min(self._burst - reserves, self._left_over - sum(amounts)))
 
     def _forget_idle(self, now_ms: int) -> None:
         oldest_ms = now_ms - self._settings.claim_idle_ms
