@@ -28,11 +28,15 @@ RECURRING_SHARE = 0.15
 """Of the seeds, in which dead letters are sent back."""
 TABLE_SHARE = 0.25
 """Of the seeds, in which a topic is compacted."""
+VIEW_SHARE = 0.15
+"""Of the seeds, in which the values of keys are asked for."""
 
 TRIM_SHARE = 0.2
 """Of the seeds, in which messages are deleted from a topic."""
 LIFETIME_SHARE = 0.2
 """Of the seeds, in which messages live for some time only."""
+QUOTA_SHARE = 0.15
+"""Of the seeds, in which a topic and a group have quotas."""
 LASTING_SHARE = 0.3
 
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
@@ -109,6 +113,8 @@ def draw_embedded_options(seed: int) -> Options:
         recurring=_recurring(seed),
         has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
         name_takers=_name_takers(seed),
+        view_messages=_view_messages(seed),
+        limited_per_second=_limited_per_second(seed),
     )
     return with_filters(options)
 
@@ -172,6 +178,8 @@ def draw_cluster_options(seed: int) -> Options:
         recurring=_recurring(seed),
         has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
         name_takers=_name_takers(seed),
+        view_messages=_view_messages(seed),
+        limited_per_second=_limited_per_second(seed),
     )
     return with_filters(options)
 
@@ -290,6 +298,18 @@ def _name_takers(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"name takers {seed}")
     return rng.choice((2, 3)) if rng.random() < NAME_TAKERS_SHARE else 0
+
+
+def _view_messages(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"views {seed}")
+    return rng.choice((40, 100)) if rng.random() < VIEW_SHARE else 0
+
+
+def _limited_per_second(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"quotas {seed}")
+    return rng.choice((8, 15)) if rng.random() < QUOTA_SHARE else 0
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

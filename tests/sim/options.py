@@ -236,6 +236,10 @@ class Options:
     """Whether messages of a topic beside the others live for some time only."""
     name_takers: int = 0
     """Processes that take a producer's name from each other."""
+    view_messages: int = 0
+    """Messages that are sent to a compacted topic of several partitions, of which values are asked for."""
+    limited_per_second: int = 0
+    """Messages that may be sent to a topic beside the others, which has a quota."""
 
     @property
     def dedup_is_exact(self) -> bool:

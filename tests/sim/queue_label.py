@@ -12,9 +12,13 @@ TICKS = "ticks"
 EXPIRING = "expiring"
 """Whose messages live for some time only; what its dead letters are called begins with it."""
 
+LIMITED = "limited"
+"""The topic that has a quota."""
 NAMED = "named"
 """Where processes take a producer's name from each other, and read and judge what came of it."""
 
+VIEW = "view"
+"""The topic whose keys' values are asked for."""
 TABLE = "table"
 """The topic that keeps the last message of each key."""
 

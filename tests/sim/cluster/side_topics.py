@@ -8,11 +8,15 @@ from tests.sim.cluster.administrator import Administrator
 from tests.sim.cluster.expiring_topic import ExpiringTopic
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.letter_topics import LetterTopics
+from tests.sim.cluster.limited_topic import LimitedTopic
 from tests.sim.cluster.machines import Surrounding
 from tests.sim.cluster.named_topic import NamedTopic
 from tests.sim.cluster.recurring_topic import RecurringTopic
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.cluster.trimmed_topic import TrimmedTopic
+from tests.sim.cluster.view_topic import ViewTopic
+
+_SideTopic = LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic | NamedTopic | ViewTopic | LimitedTopic
 
 
 class SideTopics:
@@ -27,7 +31,7 @@ class SideTopics:
         store: StoreObserver,
     ) -> None:
         options = machines.options
-        self._topics: list[LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic | NamedTopic] = []
+        self._topics: list[_SideTopic] = []
         if options.letters:
             self._topics.append(LetterTopics(machines, clients, administrator))
         if options.has_trims:
@@ -38,6 +42,10 @@ class SideTopics:
             self._topics.append(ExpiringTopic(machines, clients, administrator, hardware, store))
         if options.name_takers:
             self._topics.append(NamedTopic(machines, clients, administrator))
+        if options.view_messages:
+            self._topics.append(ViewTopic(machines, clients, administrator))
+        if options.limited_per_second:
+            self._topics.append(LimitedTopic(machines, clients, administrator, hardware, store))
 
     def runs(self) -> list[Coroutine[Any, Any, None]]:
         """Each ends some time after all is calm."""
