@@ -7,6 +7,7 @@ its reserve. Nothing is given that has not flowed in: that is what keeps the quo
 """
 
 import math
+from collections.abc import Iterator
 
 from storage.quotas.max_min import max_min_shares
 from storage.quotas.quota_settings import QuotaSettings
@@ -73,10 +74,15 @@ class QuotaDivision:
         held = sum(vessel.held for vessels in self._vessels.values() for vessel in vessels.values())
         assert self._left_over >= 0, "something was given that had not flowed in"
         assert held <= max(self._burst, self._count) + self._ordered() + 1e-6, "more is kept than a burst"
+        kept = self._left_over + sum(max(0.0, vessel.held - vessel.ordered) for vessel in self._all())
+        assert kept <= max(self._burst, self._count) + 1e-6, "more is kept than a burst, in vessels and beside them"
         assert self._count == sum(map(len, self._vessels.values())), "vessels are counted"
 
     def _ordered(self) -> float:
-        return sum(vessel.ordered for vessels in self._vessels.values() for vessel in vessels.values())
+        return sum(vessel.ordered for vessel in self._all())
+
+    def _all(self) -> Iterator[_Vessel]:
+        return (vessel for vessels in self._vessels.values() for vessel in vessels.values())
 
     def _draw(self, vessel: _Vessel) -> float:
         units = min(vessel.held, vessel.ordered)
@@ -120,8 +126,8 @@ class QuotaDivision:
         self._pour(passed_ms)
 
     def _pour(self, passed_ms: int) -> None:
-        """Fill the vessels with what is there; what finds no room stays, up to a burst. What a vessel has beyond its
-        room, as less is wanted than before, is there for others."""
+        """Fill the vessels with what is there; what finds no room stays, up to a burst together with the reserves. What
+        a vessel has beyond its room, as less is wanted than before, is there for others."""
         reserve = self._reserve
         rooms = [
             [vessel.ordered + reserve - vessel.held for vessel in vessels.values()]
@@ -139,7 +145,8 @@ class QuotaDivision:
             for vessel, units in zip(vessels.values(), max_min_shares(amount, room), strict=True):
                 vessel.held += units
                 vessel.per_second = vessel.per_second * keep + units * 1000 / RATE_MEMORY_MS
-        self._left_over = max(0.0, min(self._burst, self._left_over - sum(amounts)))
+        reserves = sum(max(0.0, vessel.held - vessel.ordered) for vessel in self._all())
+        self._left_over = max(0.0, min(self._burst - reserves, self._left_over - sum(amounts)))
 
     def _forget_idle(self, now_ms: int) -> None:
         oldest_ms = now_ms - self._settings.claim_idle_ms

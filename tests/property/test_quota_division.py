@@ -78,6 +78,44 @@ def test_what_all_are_told_to_count_on_is_no_more_than_the_quota(
             assert max(told.values()) - min(told.values()) <= 1e-6 * per_second
 
 
+@given(per_second=st.integers(1, 500), idle_ms=st.integers(0, 4_000), gateways=st.integers(1, 4))
+def test_no_more_than_one_burst_is_kept_for_who_comes_after_some_time(
+    per_second: int, idle_ms: int, gateways: int
+) -> None:
+    """Also where claims go on being heard of, so that some of it is kept for each and the rest for all."""
+    division = QuotaDivision(per_second, SETTINGS, 0)
+    names = [f"g{number}" for number in range(gateways)]
+    burst = max(1.0, per_second * SETTINGS.burst_ms / 1000)
+    for now_ms in range(0, 1_001 + idle_ms, 100):
+        wanted = burst if now_ms < 1_000 else 0.0
+        for name in names:
+            division.grant(name, [QuotaWant("c", wanted)], per_second=per_second, now_ms=now_ms)
+    given_out = 0.0
+    for _ in range(3):
+        for name in names:
+            [grant] = division.grant(name, [QuotaWant("c", burst)], per_second=per_second, now_ms=now_ms)
+            given_out += grant.units
+    assert given_out <= max(burst, gateways) + 1e-6
+
+
+@settings(deadline=None)
+@given(per_second=st.integers(1, 500), gateways=st.integers(1, 4), apart_ms=st.integers(0, 100))
+def test_what_they_are_told_to_go_on_with_alone_is_no_more_than_the_quota(
+    per_second: int, gateways: int, apart_ms: int
+) -> None:
+    """From the first answer on, which may hold a burst, and whoever is heard of how late."""
+    division = QuotaDivision(per_second, SETTINGS, 0)
+    for number in range(20):
+        told = 0.0
+        for gateway in range(gateways):
+            wants = [QuotaWant("c", 10.0 * per_second)]
+            now_ms = number * 100 + gateway * apart_ms // gateways
+            [grant] = division.grant(f"g{gateway}", wants, per_second=per_second, now_ms=now_ms)
+            assert grant.per_second <= per_second * 1.0001
+            told += grant.per_second
+        assert number == 0 or told <= per_second * 1.1
+
+
 @settings(deadline=None)
 @given(
     per_second=st.integers(10, 500),

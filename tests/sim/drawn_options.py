@@ -29,11 +29,15 @@ RECURRING_SHARE = 0.15
 """Of the seeds, in which dead letters are sent back."""
 TABLE_SHARE = 0.25
 """Of the seeds, in which a topic is compacted."""
+VIEW_SHARE = 0.15
+"""Of the seeds, in which the values of keys are asked for."""
 
 TRIM_SHARE = 0.2
 """Of the seeds, in which messages are deleted from a topic."""
 LIFETIME_SHARE = 0.2
 """Of the seeds, in which messages live for some time only."""
+QUOTA_SHARE = 0.15
+"""Of the seeds, in which a topic and a group have quotas."""
 LASTING_SHARE = 0.3
 
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
@@ -110,6 +114,8 @@ def draw_embedded_options(seed: int) -> Options:
         recurring=_recurring(seed),
         has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
         name_takers=_name_takers(seed),
+        view_messages=_view_messages(seed),
+        limited_per_second=_limited_per_second(seed),
     )
     return with_filters(options)
 
@@ -174,6 +180,8 @@ def draw_cluster_options(seed: int) -> Options:
         has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
         name_takers=_name_takers(seed),
         moving=_moving(seed),
+        view_messages=_view_messages(seed),
+        limited_per_second=_limited_per_second(seed),
     )
     return with_filters(options)
 
@@ -298,6 +306,18 @@ def _moving(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"moving messages {seed}")
     return rng.choice((15, 30, 60)) if rng.random() < MOVING_SHARE else 0
+
+
+def _view_messages(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"views {seed}")
+    return rng.choice((40, 100)) if rng.random() < VIEW_SHARE else 0
+
+
+def _limited_per_second(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"quotas {seed}")
+    return rng.choice((8, 15)) if rng.random() < QUOTA_SHARE else 0
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

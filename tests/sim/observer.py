@@ -22,11 +22,23 @@ from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import LeftForLater, LogRead, ProgressRead, ReadRecord
 from tests.sim.process import Process, ProcessDiedError
-from tests.sim.queue_label import EXPIRING, LETTERS, MOVING, NAMED, RETURNED, TABLE, TICKS, TRIMMED, queue_label
+from tests.sim.queue_label import (
+    EXPIRING,
+    LETTERS,
+    LIMITED,
+    MOVING,
+    NAMED,
+    RETURNED,
+    TABLE,
+    TICKS,
+    TRIMMED,
+    VIEW,
+    queue_label,
+)
 
 _Leader = tuple[NodeMachine, Process]
 READ_BYTES = 20_000
-UNJUDGED = frozenset({LETTERS, MOVING, NAMED, RETURNED, TABLE, TICKS, TRIMMED})
+UNJUDGED = frozenset({LETTERS, LIMITED, MOVING, NAMED, RETURNED, TABLE, TICKS, TRIMMED, VIEW})
 PATIENCE_S = 5.0
 PAUSE_S = 0.1
 

@@ -238,6 +238,10 @@ class Options:
     """Processes that take a producer's name from each other."""
     moving: int = 0
     """Messages with keys that are sent, most for later, to a topic that grows meanwhile."""
+    view_messages: int = 0
+    """Messages that are sent to a compacted topic of several partitions, of which values are asked for."""
+    limited_per_second: int = 0
+    """Messages that may be sent to a topic beside the others, which has a quota."""
 
     @property
     def dedup_is_exact(self) -> bool:

@@ -15,9 +15,13 @@ EXPIRING = "expiring"
 MOVING = "moving"
 """Where delayed messages wait while it grows; who sends and receives there judges it."""
 
+LIMITED = "limited"
+"""The topic that has a quota."""
 NAMED = "named"
 """Where processes take a producer's name from each other, and read and judge what came of it."""
 
+VIEW = "view"
+"""The topic whose keys' values are asked for."""
 TABLE = "table"
 """The topic that keeps the last message of each key."""
 

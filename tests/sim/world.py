@@ -38,6 +38,7 @@ from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.cluster.table_topic import TableJudge, create_table
 from tests.sim.cluster.topology import Topology
 from tests.sim.cluster.trimmed_topic import create_trimmed
+from tests.sim.cluster.view_topic import create_view
 from tests.sim.cluster.watermarks import Watermarks
 from tests.sim.consumer import Consumer
 from tests.sim.decider import Decider
@@ -230,6 +231,7 @@ class World:
             )
             await machine.process.call(create_table(gateway.topics, options, config))
             await machine.process.call(create_trimmed(gateway.topics, options, config))
+            await machine.process.call(create_view(gateway.topics, options, config))
             for name, (mode, settings) in starting_groups(options).items():
                 group = await machine.process.call(gateway.groups.create(name, mode=mode, settings=settings))
                 self.observer.group_names[group.id] = name

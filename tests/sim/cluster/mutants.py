@@ -110,11 +110,13 @@ from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, lea
 from tests.sim.cluster.lifetime_mutants import LIFETIME_MUTANTS
 from tests.sim.cluster.mapping_mutants import MAPPING_MUTANTS, only_new_partitions_wait
 from tests.sim.cluster.producer_mutants import PRODUCER_MUTANTS
+from tests.sim.cluster.quota_mutants import QUOTA_MUTANTS
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
 from tests.sim.cluster.recurring_mutants import RECURRING_MUTANTS, refused_times_are_dealt_with
 from tests.sim.cluster.redrive_mutants import REDRIVE_MUTANTS, runners_look_at_what_is_committed
 from tests.sim.cluster.schedule_mutants import SCHEDULE_MUTANTS, what_is_refused_is_forgotten
 from tests.sim.cluster.table_mutants import TABLE_MUTANTS, placeholders_are_given_whole
+from tests.sim.cluster.view_mutants import VIEW_MUTANTS
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -487,6 +489,8 @@ MUTANTS: tuple[Mutant, ...] = (
     *TABLE_MUTANTS,
     *LIFETIME_MUTANTS,
     *HAND_OVER_MUTANTS,
+    *QUOTA_MUTANTS,
+    *VIEW_MUTANTS,
 )
 
 _SCENARIOS = "tests/scenarios/test_planted_bugs.py"

@@ -8,12 +8,18 @@ from tests.sim.cluster.administrator import Administrator
 from tests.sim.cluster.expiring_topic import ExpiringTopic
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.letter_topics import LetterTopics
+from tests.sim.cluster.limited_topic import LimitedTopic
 from tests.sim.cluster.machines import Surrounding
 from tests.sim.cluster.moving_topic import MovingTopic
 from tests.sim.cluster.named_topic import NamedTopic
 from tests.sim.cluster.recurring_topic import RecurringTopic
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.cluster.trimmed_topic import TrimmedTopic
+from tests.sim.cluster.view_topic import ViewTopic
+
+_SideTopic = (
+    LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic | NamedTopic | MovingTopic | ViewTopic | LimitedTopic
+)
 
 
 class SideTopics:
@@ -28,7 +34,7 @@ class SideTopics:
         store: StoreObserver,
     ) -> None:
         options = machines.options
-        self._topics: list[LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic | NamedTopic | MovingTopic] = []
+        self._topics: list[_SideTopic] = []
         if options.letters:
             self._topics.append(LetterTopics(machines, clients, administrator))
         if options.has_trims:
@@ -41,6 +47,10 @@ class SideTopics:
             self._topics.append(NamedTopic(machines, clients, administrator))
         if options.moving:
             self._topics.append(MovingTopic(machines, clients, hardware, store))
+        if options.view_messages:
+            self._topics.append(ViewTopic(machines, clients, administrator))
+        if options.limited_per_second:
+            self._topics.append(LimitedTopic(machines, clients, administrator, hardware, store))
 
     def runs(self) -> list[Coroutine[Any, Any, None]]:
         """Each ends some time after all is calm."""
