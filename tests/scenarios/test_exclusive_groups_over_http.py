@@ -198,7 +198,7 @@ def test_one_node_has_a_rack_too() -> None:
 def test_an_assignor_goes_by_its_own_rule(nodes: int, assignor: str, expected: list[list[tuple[str, int]]]) -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster, topics={"orders": 3, "mails": 3}, assignor=assignor)
-        for name in ("one", "three", "two"):
+        for name in ("two", "three", "one"):  # else what moves least would come to the same
             await join(client, name, topics=["orders", "mails"])
         assert (await client.delete(f"{MEMBERS}/three")).status_code == 204
         assert await owned(client) == dict(zip(("one", "two"), expected, strict=True))
