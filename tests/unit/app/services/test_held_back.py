@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
-TENANTS = ["a", "a", "a", "b", None]
+TENANTS = ["a", "a", "a", "b", None, None]
 
 
 class Sent:
@@ -46,13 +46,14 @@ class Sent:
 @pytest.mark.parametrize(
     ("settings", "taken", "limits"),
     [
-        ({}, 2, [None] * 3),
-        ({"maxInFlight": 3}, 2, [None] * 3),
-        ({"maxInFlight": 2}, 2, ["maxInFlight"] * 3),
-        ({"maxInFlightPerKey": 1}, 1, ["maxInFlightPerKey"] * 2 + [None] * 2),
-        ({"fairByHeader": "tenant", "maxInFlightPerHeader": 1}, 2, ["maxInFlightPerHeader"] * 2 + [None]),
-        ({"maxInFlightPerConsumer": 2}, 2, ["maxInFlightPerConsumer"] * 3),
-        ({"maxInFlightPerConsumer": 3}, 2, [None] * 3),
+        ({}, 2, [None] * 4),
+        ({"maxInFlight": 3}, 2, [None] * 4),
+        ({"maxInFlight": 2}, 2, ["maxInFlight"] * 4),
+        ({"maxInFlightPerKey": 1}, 1, ["maxInFlightPerKey"] * 2 + [None] * 3),
+        ({"maxInFlightPerKey": 1}, 3, ["maxInFlightPerKey"] * 2 + [None]),
+        ({"fairByHeader": "tenant", "maxInFlightPerHeader": 1}, 2, ["maxInFlightPerHeader"] * 2 + [None] * 2),
+        ({"maxInFlightPerConsumer": 2}, 2, ["maxInFlightPerConsumer"] * 4),
+        ({"maxInFlightPerConsumer": 3}, 2, [None] * 4),
     ],
 )
 def test_the_limit_is_named_of_what_it_keeps_back_and_of_nothing_else(
@@ -73,7 +74,7 @@ def test_a_consumer_with_room_is_room_for_the_group() -> None:
     async def main(cluster: Cluster) -> None:
         sent = await Sent.to(cluster, "keyOrdered", {"maxInFlightPerConsumer": 1})
         await sent.receive(1, consumer="full")
-        assert await sent.limits() == ["maxInFlightPerConsumer"] * 4
+        assert await sent.limits() == ["maxInFlightPerConsumer"] * 5
         [other] = await sent.receive(1, consumer="other")
         await sent.client.post("/ack", json={"receipt": other["receipt"]})
         assert set(await sent.limits()) == {None}
@@ -84,7 +85,7 @@ def test_a_consumer_with_room_is_room_for_the_group() -> None:
 def test_an_exclusive_group_has_its_limit_too() -> None:
     async def main(cluster: Cluster) -> None:
         sent = await Sent.to(cluster, "exclusive", {"maxInFlight": 2})
-        assert len(await sent.receive(5, consumer="c", waitSeconds="10")) == 2
-        assert await sent.limits() == ["maxInFlight"] * 3
+        assert len(await sent.receive(6, consumer="c", waitSeconds="10")) == 2
+        assert await sent.limits() == ["maxInFlight"] * 4
 
     ClusterBuilder().nodes(1).gateway().run(main)
