@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.sim.clients import Surroundings
 from tests.sim.cluster.administrator import Administrator
+from tests.sim.cluster.committed_topics import CommittedTopics
 from tests.sim.cluster.expiring_topic import ExpiringTopic
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.letter_topics import LetterTopics
@@ -16,7 +17,16 @@ from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.cluster.trimmed_topic import TrimmedTopic
 from tests.sim.cluster.view_topic import ViewTopic
 
-_SideTopic = LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic | NamedTopic | ViewTopic | LimitedTopic
+_SideTopic = (
+    LetterTopics
+    | TrimmedTopic
+    | RecurringTopic
+    | ExpiringTopic
+    | NamedTopic
+    | CommittedTopics
+    | ViewTopic
+    | LimitedTopic
+)
 
 
 class SideTopics:
@@ -42,6 +52,8 @@ class SideTopics:
             self._topics.append(ExpiringTopic(machines, clients, administrator, hardware, store))
         if options.name_takers:
             self._topics.append(NamedTopic(machines, clients, administrator))
+        if options.committers:
+            self._topics.append(CommittedTopics(machines, clients, administrator))
         if options.view_messages:
             self._topics.append(ViewTopic(machines, clients, administrator))
         if options.limited_per_second:

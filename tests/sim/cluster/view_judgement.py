@@ -1,7 +1,7 @@
 """What may be said of the keys of a compacted topic, by what its only writer knows.
 
-It sends one request after the other, so what was acknowledged is in the order of its serials, and in that of the offsets
-within a partition. A message whose outcome is unknown may be stored at any later time, or never.
+It sends one request after the other, so what was acknowledged is in the order of its serials, and of the offsets within
+a partition. A message whose outcome is unknown may be stored at any later time, or never.
 """
 
 from collections.abc import Mapping, Sequence
