@@ -36,6 +36,8 @@ TRIM_SHARE = 0.2
 """Of the seeds, in which messages are deleted from a topic."""
 LIFETIME_SHARE = 0.2
 """Of the seeds, in which messages live for some time only."""
+COMMITTERS_SHARE = 0.12
+"""Of the seeds, in which members of an exclusive group commit positions."""
 QUOTA_SHARE = 0.15
 """Of the seeds, in which a topic and a group have quotas."""
 LASTING_SHARE = 0.3
@@ -115,6 +117,7 @@ def draw_embedded_options(seed: int) -> Options:
         has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
         name_takers=_name_takers(seed),
         view_messages=_view_messages(seed),
+        committers=_committers(seed),
         limited_per_second=_limited_per_second(seed),
     )
     return with_filters(options)
@@ -181,6 +184,7 @@ def draw_cluster_options(seed: int) -> Options:
         name_takers=_name_takers(seed),
         moving=_moving(seed),
         view_messages=_view_messages(seed),
+        committers=_committers(seed),
         limited_per_second=_limited_per_second(seed),
     )
     return with_filters(options)
@@ -312,6 +316,12 @@ def _view_messages(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"views {seed}")
     return rng.choice((40, 100)) if rng.random() < VIEW_SHARE else 0
+
+
+def _committers(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"committers {seed}")
+    return rng.choice((2, 3)) if rng.random() < COMMITTERS_SHARE else 0
 
 
 def _limited_per_second(seed: int) -> int:

@@ -23,6 +23,7 @@ from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import LeftForLater, LogRead, ProgressRead, ReadRecord
 from tests.sim.process import Process, ProcessDiedError
 from tests.sim.queue_label import (
+    COMMITTED,
     EXPIRING,
     LETTERS,
     LIMITED,
@@ -197,7 +198,7 @@ class Observer:
 
 
 def _has_own_judge(name: str) -> bool:
-    return name in UNJUDGED or name.startswith(EXPIRING)
+    return name in UNJUDGED or name.startswith((COMMITTED, EXPIRING))
 
 
 def records_of(batches: bytes, from_offset: int) -> list[ReadRecord]:

@@ -240,6 +240,8 @@ class Options:
     """Messages with keys that are sent, most for later, to a topic that grows meanwhile."""
     view_messages: int = 0
     """Messages that are sent to a compacted topic of several partitions, of which values are asked for."""
+    committers: int = 0
+    """Members of an exclusive group that commit positions of their own."""
     limited_per_second: int = 0
     """Messages that may be sent to a topic beside the others, which has a quota."""
 

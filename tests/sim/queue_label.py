@@ -20,6 +20,8 @@ LIMITED = "limited"
 NAMED = "named"
 """Where processes take a producer's name from each other, and read and judge what came of it."""
 
+COMMITTED = "committed-"
+"""What the names of topics begin with whose readers commit their positions."""
 VIEW = "view"
 """The topic whose keys' values are asked for."""
 TABLE = "table"

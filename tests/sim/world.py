@@ -235,7 +235,7 @@ class World:
             for name, (mode, settings) in starting_groups(options).items():
                 group = await machine.process.call(gateway.groups.create(name, mode=mode, settings=settings))
                 self.observer.group_names[group.id] = name
-            if options.ordered(GroupMode.EXCLUSIVE):
+            if options.ordered(GroupMode.EXCLUSIVE) or options.committers:
                 coordinators = gateway.topics.create(
                     GROUPS_TOPIC,
                     partitions=COORDINATORS,

@@ -69,6 +69,7 @@ from tests.sim.cluster.blocked_mutants import (
     what_is_blocked_holds_up_all,
     what_is_blocked_holds_up_nothing,
 )
+from tests.sim.cluster.commit_mutants import COMMIT_MUTANTS
 from tests.sim.cluster.coordinator_mutants import (
     coordinators_forget,
     everybody_is_taken_for_gone,
@@ -491,6 +492,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *HAND_OVER_MUTANTS,
     *QUOTA_MUTANTS,
     *VIEW_MUTANTS,
+    *COMMIT_MUTANTS,
 )
 
 _SCENARIOS = "tests/scenarios/test_planted_bugs.py"

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.sim.clients import Surroundings
 from tests.sim.cluster.administrator import Administrator
+from tests.sim.cluster.committed_topics import CommittedTopics
 from tests.sim.cluster.expiring_topic import ExpiringTopic
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.letter_topics import LetterTopics
@@ -18,7 +19,15 @@ from tests.sim.cluster.trimmed_topic import TrimmedTopic
 from tests.sim.cluster.view_topic import ViewTopic
 
 _SideTopic = (
-    LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic | NamedTopic | MovingTopic | ViewTopic | LimitedTopic
+    LetterTopics
+    | TrimmedTopic
+    | RecurringTopic
+    | ExpiringTopic
+    | NamedTopic
+    | MovingTopic
+    | CommittedTopics
+    | ViewTopic
+    | LimitedTopic
 )
 
 
@@ -47,6 +56,8 @@ class SideTopics:
             self._topics.append(NamedTopic(machines, clients, administrator))
         if options.moving:
             self._topics.append(MovingTopic(machines, clients, hardware, store))
+        if options.committers:
+            self._topics.append(CommittedTopics(machines, clients, administrator))
         if options.view_messages:
             self._topics.append(ViewTopic(machines, clients, administrator))
         if options.limited_per_second:
