@@ -192,7 +192,8 @@ class Observer:
         request = ScheduledListRequest(state.topic_id, state.partition, 0, -1, END.due_ms, 1000)
         response = await process.call(node.scheduled_list(request))
         names = [
-            str(ScheduleId(state.topic_id, state.partition, item.leader_epoch, item.offset)) for item in response.items
+            item.name or str(ScheduleId(state.topic_id, state.partition, item.leader_epoch, item.offset))
+            for item in response.items
         ]
         self._around.history.add(LeftForLater(began_ms=began_ms, ended_ms=self._around.now_ms(), schedule_ids=names))
 

@@ -98,7 +98,7 @@ from tests.sim.cluster.exclusive_mutants import (
     what_is_behind_stays_out,
 )
 from tests.sim.cluster.filter_mutants import FILTER_MUTANTS, what_was_given_back_is_not_judged_again
-from tests.sim.cluster.hand_over_mutants import HAND_OVER_MUTANTS
+from tests.sim.cluster.hand_over_mutants import HAND_OVER_MUTANTS, new_leaders_forget_what_is_on_its_way
 from tests.sim.cluster.key_order_mutants import (
     blocked_keys_are_passed_over,
     keys_go_on_while_they_are_out,
@@ -509,6 +509,7 @@ FOUND_ELSEWHERE: dict[str, str] = {
     void_acks_are_answered.__name__: "tests/unit/storage/delivery/test_exclusive_delivery.py",
     leases_run_out_unnoticed.__name__: "tests/unit/storage/delivery/test_exclusive_delivery.py",
     only_new_partitions_wait.__name__: "tests/unit/app/services/test_growth_in_order.py",
+    new_leaders_forget_what_is_on_its_way.__name__: "tests/unit/storage/node/schedule/test_hand_overs.py",
 }
 """Bugs that seeds meet too seldom to count on it, and who finds each of them in every run of the tests."""
 

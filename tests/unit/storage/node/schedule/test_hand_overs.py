@@ -443,9 +443,9 @@ def test_nothing_is_taken_by_a_mapping_that_is_not_in_force() -> None:
         starter = partition_of(sim, topic, 1).host.gate
         starter.under_way += 1  # something that never ends
         await sim.topics.update(topic.name, partitions=3)
-        await later(sim, topic, b"keyless", key=None, delay_ms=300)
         batch = encode_batch([Record(b"keyed", key=stays, schedule=Schedule(delay_ms=300))])
         await sim.node.schedule(ProduceRequest(topic.id, 0, batch))
+        await later(sim, topic, b"keyless", key=None, delay_ms=300)
         await sim.clock.sleep(2_000)
         assert await sim.bodies_in_log(topic) == [b"keyless"]
         starter.under_way -= 1
