@@ -1,12 +1,12 @@
 """examples/flights_pipeline on a cluster: a file that grows, who sends it, who works on it, and who is killed."""
 
 import asyncio
+import contextlib
 import json
 import os
 import random
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from acklog import Client
@@ -15,6 +15,7 @@ from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.internal_topics import GROUPS_TOPIC, coordinator_partition
 from cluster.model.values import Group, PartitionState, Topic
+from cluster.ports.coordination import CoordinationError
 from examples.flights_pipeline.pipeline import FLIGHTS, GROUP
 from tests.integration.flights_work import (
     DELAYS,
@@ -65,7 +66,7 @@ class KeptProgram:
         if self._process.returncode is None:
             self._process.kill()
 
-    @contextmanager
+    @contextlib.contextmanager
     def killed(self) -> Iterator[None]:
         """SIGKILL. It begins anew when the block ends."""
         self._may_start.clear()
@@ -140,10 +141,8 @@ class FlightsRun:
 
     async def coordinator(self) -> int:
         """The node that coordinates the group: who leads its partition of the groups' topic."""
-        topic, group = await self._store.get(keys.topic(GROUPS_TOPIC)), await self._store.get(keys.group(GROUP))
-        assert topic is not None
-        assert group is not None
-        groups_topic, group_id = decode(Topic, topic.value), decode(Group, group.value).id
+        groups_topic = decode(Topic, await self._read(keys.topic(GROUPS_TOPIC)))
+        group_id = decode(Group, await self._read(keys.group(GROUP))).id
         return await self._leader_of(groups_topic.id, coordinator_partition(group_id, groups_topic))
 
     async def finish(self) -> list[str]:
@@ -220,21 +219,30 @@ class FlightsRun:
 
     async def _leader_but(self, coordinator: int) -> int:
         """Who leads a partition of the flights; another one than that, if there is one."""
-        topic = await self._store.get(keys.topic(FLIGHTS))
-        assert topic is not None
-        leaders = [await self._leader_of(decode(Topic, topic.value).id, number) for number in range(PARTITIONS)]
+        topic = decode(Topic, await self._read(keys.topic(FLIGHTS)))
+        leaders = [await self._leader_of(topic.id, number) for number in range(PARTITIONS)]
         return min(leaders, key=lambda leader: (leader == coordinator, leader))
 
     async def _leader_of(self, topic_id: str, partition: int) -> int:
         async def leader() -> int | None:
-            item = await self._store.get(keys.partition(topic_id, partition))
-            found = -1 if item is None else decode(PartitionState, item.value).leader
+            found = decode(PartitionState, await self._read(keys.partition(topic_id, partition))).leader
             return found if found >= 0 else None
 
         return await poll_until(leader, seconds=PATIENCE_S, what=f"a leader of {topic_id}/{partition}")
 
+    async def _read(self, key: str) -> bytes:
+        """What etcd has there, also where its leader was killed a moment ago."""
 
-@asynccontextmanager
+        async def value() -> bytes | None:
+            with contextlib.suppress(CoordinationError):
+                item = await self._store.get(key)
+                return None if item is None else item.value
+            return None
+
+        return await poll_until(value, seconds=PATIENCE_S, what=f"{key} in etcd")
+
+
+@contextlib.asynccontextmanager
 async def running_flights(cluster: RealCluster, directory: Path, *, seed: int) -> AsyncIterator[FlightsRun]:
     """The producer and the workers are at work when the block begins, and gone when it ends."""
     store = etcd_store(*cluster.etcd.endpoints)
