@@ -34,14 +34,15 @@ class HeldBack:
         self._seen = seen
         self._clock = clock
 
-    async def explain(self, partition: Partition, offset: int, found: InspectResponse) -> None:
-        """Say it of the message at `offset`, in each group for which it waits."""
+    async def explain(self, partition: Partition, offset: int, found: InspectResponse) -> InspectResponse:
+        """`found`, which says it now of the message at `offset`, in each group for which it waits."""
         for view in found.groups:
             group = self._metadata.group_by_id(view.group_id)
             if group is not None and view.state == MessageState.WAITING.value:
                 view.limit = self._limit(partition, group, found.record)
                 if has_owners(group.mode):
                     await self._look_before(partition, offset, view)
+        return found
 
     def _limit(self, partition: Partition, group: Group, record: Record) -> str:
         state = partition.delivery.state.group(group.id)

@@ -95,9 +95,8 @@ class StorageNode:
     ) -> None:
         """For `open` only."""
         self.node_id, self.incarnation = me.node_id, me.incarnation
-        self.logs = logs
         self.is_registered: Callable[[], bool] = lambda: True  # nobody else leads where a node is alone
-        self._me, self._metadata, self._clock = me, ports.metadata, ports.clock
+        self.logs, self._me, self._metadata, self._clock = logs, me, ports.metadata, ports.clock
         self._settings, self._replication = settings, replication
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
         self.filter_figures, self.isr_figures = FilterFigures(), IsrFigures()
@@ -329,8 +328,7 @@ class StorageNode:
     async def inspect(self, request: inspect_messages.InspectRequest) -> inspect_messages.InspectResponse:
         partition = await self._partition(request.topic_id, request.partition)
         found = await self._log_calls.inspect(partition, request)
-        await self._held_back.explain(partition, request.offset, found)
-        return found
+        return await self._held_back.explain(partition, request.offset, found)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
         reads = self._held.followed(request.topic_id, request.partition)

@@ -29,14 +29,7 @@ from storage.produce.producer_fence import check_producer
 from storage.produce.producer_window import Known, ProducerWindow
 from storage.replication.leader_events import Refusal
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, Leadership, check_sure
-from storage.rpc.messages import (
-    ACKS_ALL,
-    ANY_MAPPING,
-    KeyedResult,
-    KnownKeysRequest,
-    ProduceRequest,
-    ProduceResponse,
-)
+from storage.rpc.messages import ACKS_ALL, ANY_MAPPING, KeyedResult, KnownKeysRequest, ProduceRequest, ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.producer_epoch import ProducerEpoch
 
@@ -76,12 +69,11 @@ class PartitionHost:
         self._clock = clock
         self._settings = settings
         self._on_high_watermark = on_high_watermark
-        self._inbox_bytes = 0
+        self._inbox_bytes, self._has_ended = 0, False
         self._uncommitted: deque[PendingAppend] = deque()
         self._counted: dict[int, PendingAppend] = {}
         self._moved_to = self.log.log_end
         self._settled: asyncio.Future[None] | None = None
-        self._has_ended = False
 
     @property
     def topic(self) -> Topic:
