@@ -127,6 +127,12 @@ class ReplicaHost:
         return leader is not None and leader.service in {Service.SERVING, Service.ISOLATED}
 
     @property
+    def is_following(self) -> bool:
+        """Whether the leader that it follows has said that their logs agree, since it follows that one."""
+        follower = self._replica.follower
+        return follower is not None and len(follower.agreed) == len(self.logs)
+
+    @property
     def contradiction(self) -> str | None:
         """Why this replica stands still until somebody decides; None while all is well."""
         follower = self._replica.follower
