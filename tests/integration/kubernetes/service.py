@@ -20,7 +20,7 @@ class Service:
         self._pods = pods
         self._target_port = target_port
         self._turn = itertools.count()
-        self._endpoints: list[str] = []
+        self._endpoints = self._ready()
         self._streams: set[asyncio.StreamWriter] = set()
         self.url = ""
         self.refused = 0
@@ -28,9 +28,12 @@ class Service:
 
     async def follow(self) -> None:
         while True:
-            seen = [pod.ip for pod in self._pods() if pod.is_ready and not pod.is_terminating]
+            seen = self._ready()
             await asyncio.sleep(NEWS_S)
             self._endpoints = seen
+
+    def _ready(self) -> list[str]:
+        return [pod.ip for pod in self._pods() if pod.is_ready and not pod.is_terminating]
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -86,9 +86,18 @@ class StatefulSet:
         await self._all_available()
         for ordinal in sorted(self.pods, reverse=True):
             if self.pods[ordinal].template != spec["template"]:
-                await self._delete(ordinal)
-                await self._create(ordinal)
+                await self._replace(ordinal)
                 await self.pods[ordinal].until_available(spec["minReadySeconds"], patience_s=PATIENCE_S)
+
+    async def replace_two(self, first: int, second: int) -> None:
+        """Somebody deletes one pod, and the next one when the first has ended: no budget is asked for that."""
+        await self._delete(first)
+        await asyncio.gather(self._create(first), self._replace(second))
+        await self._all_available()
+
+    async def _replace(self, ordinal: int) -> None:
+        await self._delete(ordinal)
+        await self._create(ordinal)
 
     async def _all_available(self) -> None:
         min_ready_s = self._spec["minReadySeconds"]
