@@ -21,6 +21,7 @@ from tests.support.rendered_chart import NAMESPACE, RELEASE, Chart, Document, co
 from tests.unit.helm.matrix import INSECURE, MATRIX
 
 COMMANDS: dict[str, SettingSources] = {"node": NODE, "gateway": GATEWAY, "serve": SERVE}
+DIGEST = f"sha256:{'ab' * 32}"
 IPS = {"IPv4": "10.1.2.3", "IPv6": "fd00::1:2:3"}
 
 every_values = pytest.mark.parametrize("name", MATRIX)
@@ -227,6 +228,21 @@ def test_nodes_start_together_and_are_updated_one_by_one(chart: Chart) -> None:
         "acklog-node",
         "acklog-gateway",
         "acklog-etcd",
+    }
+
+
+@pytest.mark.parametrize(("image", "shown"), [({"tag": "0.2.0"}, ":0.2.0"), ({"digest": DIGEST}, f"@{DIGEST}")])
+def test_nodes_can_be_upgraded_before_gateways(chart: Chart, image: dict[str, str], shown: str) -> None:
+    documents = chart.documents({**INSECURE, "image": image, "gateways": {"imageTag": "0.1.0"}})
+    images = {
+        workload: [each["image"] for each in containers(spec)]
+        for workload, spec in pod_specs(documents)
+        if not workload.startswith("Pod/")
+    }
+    assert images == {
+        "StatefulSet/acklog-node": [f"acklog{shown}"],
+        "Deployment/acklog-gateway": ["acklog:0.1.0"],
+        "StatefulSet/acklog-etcd": ["acklog-etcd:0.1.0"],
     }
 
 

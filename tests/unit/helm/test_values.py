@@ -33,6 +33,7 @@ SERVED = {"auth": {"insecure": True}}
         ({**SERVED, "etcd": {"tls": {"caFile": "x"}}}, "caFile"),
         ({**SERVED, "image": {"tag": "latest"}}, "/image/tag"),
         ({**SERVED, "etcd": {"bundled": {"image": {"tag": "latest"}}}}, "/etcd/bundled/image/tag"),
+        ({**SERVED, "gateways": {"imageTag": "latest"}}, "/gateways/imageTag"),
         ({**SERVED, "image": {"repository": "acklog:1.0"}}, "/image/repository"),
         ({**SERVED, "image": {"digest": "sha256:abc"}}, "/image/digest"),
         ({**SERVED, "mode": "single"}, "/mode"),
