@@ -8,6 +8,8 @@ from prometheus_client.registry import Collector
 
 from app.processes.cluster_node import ClusterNode
 from cluster.model.values import NO_LEADER, PartitionLife
+from storage.log.log_table import LogKind
+from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.replica_events import Role
 
 
@@ -82,12 +84,17 @@ class ClusterNodeCollector(Collector):
         replicas = self._node.node.replicas()
         followers = [each for each in replicas if each.role is Role.FOLLOWER]
         still = sum(each.contradiction is not None for each in followers)
-        lag = max((each.lag_records() for each in followers), default=0)
+        lag = max((_uncommitted(each) for each in followers), default=0)
         yield _gauge("acklog_node_replicas", "Replicas that the node holds", len(replicas))
         damaged = sum(each.is_damaged for each in replicas)
         yield _gauge("acklog_node_replicas_damaged", "Those with a damaged log, which is not replaced yet", damaged)
         yield _gauge("acklog_node_replicas_standing_still", "Those that contradict their leader, and wait", still)
         yield _gauge("acklog_node_uncommitted_records", "Stored and not known to be committed, at most", lag)
+
+
+def _uncommitted(replica: ReplicaHost) -> int:
+    """How many records of the messages are not known to be committed here."""
+    return replica.logs[LogKind.MESSAGES].log_end - replica.high_watermarks[LogKind.MESSAGES]
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

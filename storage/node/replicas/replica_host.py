@@ -127,21 +127,21 @@ class ReplicaHost:
         return leader is not None and leader.service in {Service.SERVING, Service.ISOLATED}
 
     @property
+    def is_following(self) -> bool:
+        """Whether the leader that it follows has said that their logs agree, since it follows that one."""
+        follower = self._replica.follower
+        return follower is not None and len(follower.agreed) == len(self.logs)
+
+    @property
     def contradiction(self) -> str | None:
         """Why this replica stands still until somebody decides; None while all is well."""
-        follower = self._replica.follower
-        if follower is None or follower.contradiction is None:
-            return None
-        return follower.contradiction.reason
+        contradiction = None if (follower := self._replica.follower) is None else follower.contradiction
+        return None if contradiction is None else contradiction.reason
 
     @property
     def is_damaged(self) -> bool:
         """Whether one of its logs cannot be read everywhere, and is not replaced yet."""
         return bool(self._replica.damaged)
-
-    def lag_records(self) -> int:
-        """How many records of the messages are not committed here."""
-        return self.logs[LogKind.MESSAGES].log_end - self.high_watermarks[LogKind.MESSAGES]
 
     # --- Leadership: for whoever appends -----------------------------------------------------------------------------
 

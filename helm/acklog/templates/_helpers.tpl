@@ -1,0 +1,336 @@
+{{- define "acklog.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- /* Shortened so that "-gateways" and the like still fit into 63 characters. */ -}}
+{{- define "acklog.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- $name := include "acklog.name" . }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Call with (dict "root" $ "component" "node"). */ -}}
+{{- define "acklog.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "acklog.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "acklog.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{ include "acklog.selectorLabels" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* No version among them: a new chart that changes nothing of the pods restarts none. */ -}}
+{{- define "acklog.podLabels" -}}
+{{ include "acklog.selectorLabels" . }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "acklog.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- /* Call with (dict "root" $ "image" $image). */ -}}
+{{- define "acklog.image" -}}
+{{- $tag := default .root.Chart.AppVersion .image.tag }}
+{{- if .image.digest }}
+{{- printf "%s@%s" .image.repository .image.digest }}
+{{- else }}
+{{- printf "%s:%s" .image.repository $tag }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.etcdName" -}}
+{{- printf "%s-etcd" (include "acklog.fullname" .) }}
+{{- end }}
+
+{{- define "acklog.nodesName" -}}
+{{- printf "%s-node" (include "acklog.fullname" .) }}
+{{- end }}
+
+{{- define "acklog.etcdEndpoints" -}}
+{{- if .Values.etcd.endpoints }}
+{{- join "," .Values.etcd.endpoints }}
+{{- else }}
+{{- $name := include "acklog.etcdName" . }}
+{{- $members := list }}
+{{- range $ordinal := until (int .Values.etcd.bundled.replicas) }}
+{{- $members = append $members (printf "http://%s-%d.%s.%s.svc.%s:2379" $name $ordinal $name $.Release.Namespace $.Values.clusterDomain) }}
+{{- end }}
+{{- join "," $members }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.anyAddress" -}}
+{{- ternary "[::]" "0.0.0.0" (eq .Values.ipFamily "IPv6") }}
+{{- end }}
+
+{{- define "acklog.tokensSecret" -}}
+{{- if .Values.auth.tokensFile }}
+{{- printf "%s-tokens" (include "acklog.fullname" .) }}
+{{- else }}
+{{- .Values.auth.existingSecret }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.tokensKey" -}}
+{{- ternary "tokens.toml" .Values.auth.existingSecretKey (ne .Values.auth.tokensFile "") }}
+{{- end }}
+
+{{- /* Variables of the environment as a list: those of the chart, and the user's, which win. Call with
+(dict "own" $dict "given" $dict). */ -}}
+{{- define "acklog.environment" -}}
+{{- $all := merge (dict) .given .own }}
+{{- range $name := keys $all | sortAlpha }}
+{{- $value := get $all $name }}
+{{- if kindIs "float64" $value }}{{ if eq (floor $value) $value }}{{ $value = int64 $value }}{{ end }}{{ end }}
+- name: {{ $name }}
+  value: {{ toString $value | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.downwardEnvironment" -}}
+- name: POD_NAME
+  valueFrom: {fieldRef: {fieldPath: metadata.name}}
+- name: POD_IP
+  valueFrom: {fieldRef: {fieldPath: status.podIP}}
+{{- end }}
+
+{{- /* Call with (dict "from" "zone"). */ -}}
+{{- define "acklog.rackEnvironment" -}}
+{{- if eq .from "zone" }}
+- name: ACKLOG_RACK
+  valueFrom: {fieldRef: {fieldPath: "metadata.labels['topology.kubernetes.io/zone']"}}
+{{- else if eq .from "host" }}
+- name: ACKLOG_RACK
+  valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.etcdOptions" -}}
+{{- $options := dict "ACKLOG_ETCD" (include "acklog.etcdEndpoints" .) }}
+{{- with .Values.etcd }}
+{{- if .user }}
+{{- $_ := set $options "ACKLOG_ETCD_USER" .user }}
+{{- $_ := set $options "ACKLOG_ETCD_PASSWORD_FILE" (printf "/etc/acklog/etcd-password/%s" .passwordSecretKey) }}
+{{- end }}
+{{- with .tls }}
+{{- if .existingSecret }}
+{{- $_ := set $options "ACKLOG_ETCD_CA_FILE" (printf "/etc/acklog/etcd-tls/%s" .caKey) }}
+{{- if .clientCertificate }}
+{{- $_ := set $options "ACKLOG_ETCD_CERTIFICATE_FILE" (printf "/etc/acklog/etcd-tls/%s" .certificateKey) }}
+{{- $_ := set $options "ACKLOG_ETCD_KEY_FILE" (printf "/etc/acklog/etcd-tls/%s" .privateKeyKey) }}
+{{- end }}
+{{- if .serverName }}
+{{- $_ := set $options "ACKLOG_ETCD_SERVER_NAME" .serverName }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $options }}
+{{- end }}
+
+{{- define "acklog.etcdMounts" -}}
+{{- with .Values.etcd }}
+{{- if .user }}
+- {name: etcd-password, mountPath: /etc/acklog/etcd-password, readOnly: true}
+{{- end }}
+{{- if .tls.existingSecret }}
+- {name: etcd-tls, mountPath: /etc/acklog/etcd-tls, readOnly: true}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.etcdVolumes" -}}
+{{- with .Values.etcd }}
+{{- if .user }}
+- name: etcd-password
+  secret: {secretName: {{ .passwordSecret }}, defaultMode: 0440}
+{{- end }}
+{{- if .tls.existingSecret }}
+- name: etcd-tls
+  secret: {secretName: {{ .tls.existingSecret }}, defaultMode: 0440}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* What all pods have in common. Call with (dict "root" $ "pod" $values "user" 10001). */ -}}
+{{- define "acklog.podBasics" -}}
+serviceAccountName: {{ include "acklog.serviceAccountName" .root }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ .user }}
+  runAsGroup: {{ .user }}
+  fsGroup: {{ .user }}
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end }}
+{{- with .pod.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .pod.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .pod.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- /* Call with (dict "root" $ "component" "node" "pod" $values). */ -}}
+{{- define "acklog.placement" -}}
+{{- if .pod.affinity }}
+affinity: {{- toYaml .pod.affinity | nindent 2 }}
+{{- else if eq .pod.spread.hosts "required" }}
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels: {{- include "acklog.selectorLabels" . | nindent 12 }}
+{{- else if eq .pod.spread.hosts "preferred" }}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels: {{- include "acklog.selectorLabels" . | nindent 14 }}
+{{- end }}
+{{- if ne .pod.spread.zones "none" }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: topology.kubernetes.io/zone
+    whenUnsatisfiable: {{ .pod.spread.zones }}
+    labelSelector:
+      matchLabels: {{- include "acklog.selectorLabels" . | nindent 8 }}
+{{- end }}
+{{- end }}
+
+{{- /* Alive as long as the event loop answers, whatever the rest of the cluster does. Call with (dict "port" "http"
+"minutes" 60). */ -}}
+{{- define "acklog.lifeProbes" -}}
+startupProbe:
+  httpGet: {path: /healthz, port: {{ .port }}}
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: {{ mul .minutes 12 }}
+livenessProbe:
+  httpGet: {path: /healthz, port: {{ .port }}}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+{{- end }}
+
+{{- /* What schema and templates alone do not refuse. */ -}}
+{{- define "acklog.check" -}}
+{{- with .Values }}
+{{- $given := 0 }}
+{{- range list .auth.existingSecret .auth.tokensFile (ternary "yes" "" .auth.insecure) }}
+{{- if . }}{{ $given = add $given 1 }}{{ end }}
+{{- end }}
+{{- if ne (int $given) 1 }}
+{{- fail "Say how clients are known: exactly one of auth.existingSecret (a Secret with the tokens file), auth.tokensFile (its content), or auth.insecure=true, with which everybody who reaches the gateways can read and write everything." }}
+{{- end }}
+{{- if eq .mode "cluster" }}
+{{- $secure := 0 }}
+{{- range .etcd.endpoints }}{{ if hasPrefix "https://" . }}{{ $secure = add $secure 1 }}{{ end }}{{ end }}
+{{- if and (gt (int $secure) 0) (ne (int $secure) (len .etcd.endpoints)) }}
+{{- fail "etcd.endpoints: all have to be http, or all https." }}
+{{- end }}
+{{- if and (gt (int $secure) 0) (not .etcd.tls.existingSecret) }}
+{{- fail "etcd.endpoints are https, so etcd.tls.existingSecret is needed, with the authority that signed etcd's certificates." }}
+{{- end }}
+{{- if and .etcd.tls.existingSecret (eq (int $secure) 0) }}
+{{- fail "etcd.tls.existingSecret needs etcd.endpoints with https://." }}
+{{- end }}
+{{- if ne (empty .etcd.user) (empty .etcd.passwordSecret) }}
+{{- fail "etcd.user and etcd.passwordSecret go together." }}
+{{- end }}
+{{- if and .etcd.user (not .etcd.endpoints) }}
+{{- fail "etcd.user is of an etcd that there is: give etcd.endpoints." }}
+{{- end }}
+{{- if and .gateways.autoscaling.enabled (gt (int .gateways.autoscaling.minReplicas) (int .gateways.autoscaling.maxReplicas)) }}
+{{- fail "gateways.autoscaling.minReplicas is above maxReplicas." }}
+{{- end }}
+{{- end }}
+{{- if and .httpRoute.enabled (not .httpRoute.parentRefs) }}
+{{- fail "httpRoute.parentRefs is empty: to which Gateway does the route belong?" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* What a gateway and the embedded server have in common. */ -}}
+{{- define "acklog.serverOptions" -}}
+ACKLOG_HOST: {{ ternary "::" "0.0.0.0" (eq .Values.ipFamily "IPv6") | quote }}
+ACKLOG_PORT: "8080"
+ACKLOG_LOG_LEVEL: {{ .Values.logLevel }}
+TMPDIR: /var/tmp
+{{- if .Values.auth.insecure }}
+ACKLOG_INSECURE: "true"
+{{- else }}
+ACKLOG_TOKENS_FILE: /etc/acklog/tokens/{{ include "acklog.tokensKey" . }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.tokensMounts" -}}
+{{- if not .Values.auth.insecure }}
+- {name: tokens, mountPath: /etc/acklog/tokens, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.tokensVolumes" -}}
+{{- if not .Values.auth.insecure }}
+- name: tokens
+  secret: {secretName: {{ include "acklog.tokensSecret" . }}, defaultMode: 0440}
+{{- end }}
+{{- end }}
+
+{{- /* The tokens are read at the start: a pod with others is another pod. Call with (dict "root" $ "pod" $values). */ -}}
+{{- define "acklog.serverAnnotations" -}}
+{{- if or .pod.podAnnotations .root.Values.auth.tokensFile }}
+annotations:
+  {{- with .root.Values.auth.tokensFile }}
+  checksum/tokens: {{ sha256sum . }}
+  {{- end }}
+  {{- with .pod.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.serverComponent" -}}
+{{- ternary "gateway" "embedded" (eq .Values.mode "cluster") }}
+{{- end }}

@@ -1,0 +1,136 @@
+"""Values that the chart is rendered with in tests: each switch on and off, alone and with others."""
+
+from typing import Any
+
+Values = dict[str, Any]
+
+TOKENS = """
+[[tokens]]
+name = "operator"
+token = "a token in plain text, for trying things out"
+scopes = ["read", "write", "admin"]
+"""
+
+INSECURE: Values = {"auth": {"insecure": True}}
+ETCD_BY_TLS: Values = {
+    "endpoints": ["https://etcd-1.example:2379", "https://etcd-2.example:12379"],
+    "user": "acklog",
+    "passwordSecret": "etcd-password",
+    "tls": {"existingSecret": "etcd-tls", "clientCertificate": True, "serverName": "etcd.example"},
+}
+_PLACES: Values = {
+    "nodeSelector": {"disk": "fast"},
+    "tolerations": [{"key": "queues", "operator": "Exists"}],
+    "priorityClassName": "high",
+    "podAnnotations": {"example.com/owner": "platform"},
+}
+_AFFINITY: Values = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["fast"]}]}]
+        }
+    }
+}
+
+MATRIX: dict[str, Values] = {
+    "cluster": INSECURE,
+    "cluster with tokens in a secret": {"auth": {"existingSecret": "tokens", "existingSecretKey": "tokens.json"}},
+    "cluster with tokens of the values": {
+        "auth": {"tokensFile": TOKENS},
+        "test": {"tokenSecret": "test-token"},
+        "serviceMonitor": {"enabled": True, "tokenSecret": "metrics-token", "labels": {"release": "prometheus"}},
+    },
+    "cluster with an etcd that there is": {**INSECURE, "etcd": {"endpoints": ["http://10.0.0.1:2379"]}},
+    "cluster with an etcd by TLS": {
+        **INSECURE,
+        "etcd": ETCD_BY_TLS,
+        "networkPolicy": {"restrictEgress": True},
+        "serviceMonitor": {"enabled": True},
+    },
+    "cluster for production": {
+        **INSECURE,
+        "image": {"repository": "registry.example:5000/acklog", "digest": f"sha256:{'ab' * 32}"},
+        "imagePullSecrets": ["pull"],
+        "commonLabels": {"team": "queues"},
+        "nodes": {
+            **_PLACES,
+            "replicas": 5,
+            "spread": {"zones": "DoNotSchedule", "hosts": "required"},
+            "persistence": {"size": "100Gi", "storageClass": "local", "whenScaled": "Delete"},
+            "environment": {"ACKLOG_NODE_SCRUB_BYTES_PER_SECOND": 4194304, "ACKLOG_METRIC_NAMES_MAX": "500"},
+        },
+        "gateways": {
+            **_PLACES,
+            "autoscaling": {"enabled": True, "minReplicas": 3, "maxReplicas": 20},
+            "autoCreateTopics": True,
+            "environment": {"ACKLOG_CONNECTIONS_MAX": "5000"},
+        },
+        "etcd": {"bundled": {**_PLACES, "replicas": 3, "persistence": {"storageClass": "local"}}},
+    },
+    "cluster with other places": {
+        **INSECURE,
+        "nodes": {"rackFrom": "host", "advertise": "name", "affinity": _AFFINITY, "spread": {"zones": "none"}},
+        "gateways": {"affinity": _AFFINITY, "spread": {"hosts": "none", "zones": "none"}},
+    },
+    "cluster without racks, by IPv6": {
+        **INSECURE,
+        "ipFamily": "IPv6",
+        "nodes": {"rackFrom": "none", "spread": {"hosts": "none"}},
+        "serviceAccount": {"create": False},
+        "podDisruptionBudget": {"enabled": False},
+        "networkPolicy": {"enabled": False},
+    },
+    "cluster behind an ingress": {
+        "auth": {"existingSecret": "tokens"},
+        "service": {"type": "NodePort", "nodePort": 30080, "annotations": {"example.com/a": "b"}},
+        "ingress": {
+            "enabled": True,
+            "className": "nginx",
+            "hosts": ["queue.example", "*.queues.example"],
+            "tls": [{"hosts": ["queue.example"], "secretName": "queue-tls"}],
+            "annotations": {"nginx.ingress.kubernetes.io/proxy-read-timeout": "300"},
+        },
+        "networkPolicy": {
+            "clientsFrom": [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}],
+            "metricsFrom": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}],
+            "restrictEgress": True,
+        },
+    },
+    "cluster behind a gateway": {
+        **INSECURE,
+        "fullnameOverride": "queue",
+        "httpRoute": {
+            "enabled": True,
+            "parentRefs": [{"name": "public", "namespace": "gateways"}],
+            "hostnames": ["queue.example"],
+        },
+        "gateways": {
+            "autoscaling": {
+                "enabled": True,
+                "metrics": [
+                    {
+                        "type": "Pods",
+                        "pods": {
+                            "metric": {"name": "acklog_requests_in_flight"},
+                            "target": {"type": "AverageValue", "averageValue": "200"},
+                        },
+                    }
+                ],
+            }
+        },
+    },
+    "embedded": {**INSECURE, "mode": "embedded"},
+    "embedded with everything": {
+        "mode": "embedded",
+        "auth": {"tokensFile": TOKENS},
+        "serviceMonitor": {"enabled": True, "tokenSecret": "metrics-token"},
+        "ingress": {"enabled": True},
+        "networkPolicy": {"restrictEgress": True},
+        "embedded": {
+            **_PLACES,
+            "affinity": _AFFINITY,
+            "persistence": {"whenDeleted": "Delete", "storageClass": "local"},
+            "environment": {"ACKLOG_NODE_SCRUB_BYTES_PER_SECOND": "0", "ACKLOG_REQUEST_TIMEOUT_MS": "5000"},
+        },
+    },
+}
