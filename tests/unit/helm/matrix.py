@@ -46,6 +46,8 @@ MATRIX: dict[str, Values] = {
         "etcd": ETCD_BY_TLS,
         "networkPolicy": {"restrictEgress": True},
         "serviceMonitor": {"enabled": True},
+        "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+        "dashboards": {"enabled": True, "annotations": {"grafana_folder": "Queues"}},
     },
     "cluster for production": {
         **INSECURE,
@@ -124,6 +126,8 @@ MATRIX: dict[str, Values] = {
         "mode": "embedded",
         "auth": {"tokensFile": TOKENS},
         "serviceMonitor": {"enabled": True, "tokenSecret": "metrics-token"},
+        "prometheusRule": {"enabled": True},
+        "dashboards": {"enabled": True},
         "ingress": {"enabled": True},
         "networkPolicy": {"restrictEgress": True},
         "embedded": {

@@ -6,15 +6,22 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 from kubernetes_validate import utils as schemas
 from referencing import Registry, Resource
 
+from docs.alerts_table import RULES
+from docs.dashboards import dashboard_files
 from tests.support.rendered_chart import NAMESPACE, Chart, Document, containers, one, pod_specs
 from tests.unit.helm.matrix import INSECURE, MATRIX
 
 OLDEST, NEWEST = "1.31", "1.37"
 """Of Kubernetes: the oldest one that Chart.yaml allows, and the newest one whose schemas there are."""
-OF_OTHERS = {"ServiceMonitor": "monitoring.coreos.com/v1", "HTTPRoute": "gateway.networking.k8s.io/v1"}
+OF_OTHERS = {
+    "ServiceMonitor": "monitoring.coreos.com/v1",
+    "PrometheusRule": "monitoring.coreos.com/v1",
+    "HTTPRoute": "gateway.networking.k8s.io/v1",
+}
 """Kinds that Kubernetes itself does not have. Their fields are looked at below, one by one."""
 
 every_values = pytest.mark.parametrize("name", MATRIX)
@@ -243,6 +250,23 @@ def test_prometheus_finds_what_answers_metrics(chart: Chart) -> None:
             assert (endpoint["port"], endpoint["path"]) == ("http", "/metrics")
             assert ("authorization" in endpoint) is has_token, "nodes ask for none"
             assert len(_services_of(documents, spec["selector"])) == 1, "or all would be scraped twice"
+
+
+def test_rules_and_dashboards_are_those_of_the_repository(chart: Chart) -> None:
+    """Their braces are Prometheus' and Grafana's, and none of helm's business."""
+    documents = chart.documents(MATRIX["cluster with an etcd by TLS"])
+    rule = one(documents, "PrometheusRule")
+    assert rule["spec"] == yaml.safe_load(RULES.read_text())
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+    found = {
+        f"helm/acklog/files/dashboards/{name.removeprefix('acklog-')}": content
+        for document in documents
+        if document["kind"] == "ConfigMap" and document["metadata"]["labels"].get("grafana_dashboard") == "1"
+        for name, content in document["data"].items()
+    }
+    assert {name: json.loads(content) for name, content in found.items()} == {
+        name: json.loads(content) for name, content in dashboard_files().items()
+    }
 
 
 def _services_of(documents: list[Document], selector: Document) -> list[str]:
