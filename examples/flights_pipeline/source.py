@@ -52,6 +52,7 @@ def main() -> None:
     path = Path(sys.argv[1])
     database_path = os.environ.get("SENT", "sent.db")
     with closing(sqlite3.connect(database_path, timeout=30)) as database, path.open("rb") as file, Client() as client:
+        database.execute("PRAGMA journal_mode = WAL")  # whoever looks at the place need not wait for this process
         with database:
             database.execute(SCHEMA)
             database.execute(BEGIN, [path.name])

@@ -5,8 +5,9 @@ import contextlib
 import json
 import os
 import random
+import signal
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from acklog import Client
@@ -42,7 +43,7 @@ WORKERS = 2
 SESSION_S = 6
 LINES_AHEAD_MAX = 100
 LINES_AT_ONCE = 10
-LINES_OF_A_BURST = 400
+LINES_OF_A_BURST = 200
 WRITE_PAUSE_S = 0.05
 PATIENCE_S = 120
 RETRIES_MAX = 100
@@ -56,25 +57,23 @@ class KeptProgram:
         self._environment = {**os.environ, **environment}
         self._log_path = log_path
         self._process: asyncio.subprocess.Process | None = None
-        self._may_start = asyncio.Event()
-        self._may_start.set()
         self._keeping = asyncio.create_task(self._keep(), name=name)
 
     def kill(self) -> None:
-        """SIGKILL. It begins anew by itself."""
+        """SIGKILL, also where it stands still. It begins anew by itself."""
+        self._signal(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """SIGSTOP: what it has sent arrives, and it does nothing about it."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
         assert self._process is not None
         if self._process.returncode is None:
-            self._process.kill()
-
-    @contextlib.contextmanager
-    def killed(self) -> Iterator[None]:
-        """SIGKILL. It begins anew when the block ends."""
-        self._may_start.clear()
-        try:
-            self.kill()
-            yield
-        finally:
-            self._may_start.set()
+            self._process.send_signal(number)
 
     async def stop(self) -> None:
         self._keeping.cancel()
@@ -83,7 +82,6 @@ class KeptProgram:
     async def _keep(self) -> None:
         try:
             while True:
-                await self._may_start.wait()
                 with self._log_path.open("ab") as log:
                     self._process = await asyncio.create_subprocess_exec(
                         *self._arguments, env=self._environment, cwd=self._log_path.parent, stdout=log, stderr=log
@@ -182,20 +180,24 @@ class FlightsRun:
 
     async def _kill_producer(self) -> None:
         """When flights are stored that it has not committed yet, which the next one sends again."""
+        producer = self._programs["producer"]
 
-        async def is_killed_in_time() -> bool:
-            begin = (self._directory / FILE).stat().st_size
+        async def stands_in_between() -> bool:
+            begin = place_sent(self._directory)
             self._add_lines(LINES_OF_A_BURST)
+            producer.resume()
 
-            async def is_in_the_burst() -> bool:
+            async def has_gone_on() -> bool:
                 return place_sent(self._directory) > begin
 
-            await poll_until(is_in_the_burst, seconds=PATIENCE_S, what="the producer sends a burst")
-            with self._programs["producer"].killed(), self._client() as client:
+            await poll_until(has_gone_on, seconds=PATIENCE_S, what="the producer sends a burst")
+            producer.pause()
+            with self._client() as client:
                 there, _ = await asyncio.to_thread(contents, client, FLIGHTS)
-                return there.total() > lines_sent(self._directory, FILE)
+            return there.total() > lines_sent(self._directory, FILE)
 
-        await poll_until(is_killed_in_time, seconds=PATIENCE_S, what="a kill between a send and its commit")
+        await poll_until(stands_in_between, seconds=PATIENCE_S, what="the producer between a send and its commit")
+        producer.kill()
 
     def _client(self) -> Client:
         """That waits for what is away."""

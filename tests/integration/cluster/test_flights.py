@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
-ROUNDS = 6
+ROUNDS = 4
 
 
 async def kill_and_go_on(run: FlightsRun, *kinds: str) -> None:
