@@ -183,8 +183,9 @@ class ViewTopic:
             await asyncio.sleep(rng.expovariate(1 / READ_PAUSE_S))
 
     async def _read_to_the_end(self, partition: int) -> None:
-        while await self._read(partition, is_nearest=False) is not False:
-            pass
+        while (has_more := await self._read(partition, is_nearest=False)) is not False:
+            if has_more is None:
+                await self._administrator.pause()
 
     async def _read(self, partition: int, *, is_nearest: bool) -> bool | None:
         """Whether there was more. None: nobody knows."""
