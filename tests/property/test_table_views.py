@@ -35,7 +35,8 @@ STEPS = st.lists(
 
 
 class World:
-    def __init__(self, cluster: Cluster, client: httpx2.AsyncClient) -> None:
+    def __init__(self, cluster: Cluster, client: httpx2.AsyncClient, nodes: int) -> None:
+        self._nodes = nodes
         self._cluster = cluster
         self._client = client
         self._partitions = 1
@@ -57,8 +58,9 @@ class World:
                 assert (await self._client.post("/topics/table/compact")).status_code == 202
                 await self._cluster.clock.sleep(2_000)
             case "restart":
-                await self._cluster.stop(1)
-                await self._cluster.start(1)
+                node = self._number % self._nodes + 1
+                await self._cluster.stop(node)
+                await self._cluster.start(node)
             case "grow":
                 self._partitions = min(self._partitions + 1, 5)
                 answer = await self._client.patch("/topics/table", json={"partitions": self._partitions})
@@ -79,9 +81,20 @@ class World:
         assert answer.status_code == 201, answer.text
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(STEPS)
 def test_the_latest_values_are_what_a_dict_says(steps: list[tuple[str, str]]) -> None:
+    go_through(steps, nodes=1)
+
+
+@settings(max_examples=10, deadline=None)
+@given(STEPS)
+def test_whoever_leads_says_the_same(steps: list[tuple[str, str]]) -> None:
+    """On three nodes, of which each goes away now and then: the next leader has an index of its own to make."""
+    go_through(steps, nodes=3)
+
+
+def go_through(steps: list[tuple[str, str]], *, nodes: int) -> None:
     async def main(cluster: Cluster) -> None:
         async with client_of(cluster.gateways[0]) as client:
             config = {
@@ -92,10 +105,10 @@ def test_the_latest_values_are_what_a_dict_says(steps: list[tuple[str, str]]) ->
             }
             made = await client.put("/topics/table", json={"partitions": 1, "config": config})
             assert made.status_code == 201, made.text
-            world = World(cluster, client)
+            world = World(cluster, client, nodes)
             for what, key in steps:
                 await world.step(what, key)
             for key in KEYS:
                 await world.check(key)
 
-    ClusterBuilder().nodes(1).storing(QUICK).gateway().run(main)
+    ClusterBuilder().nodes(nodes).storing(QUICK).gateway().run(main)

@@ -188,6 +188,49 @@ def test_more_keys_than_fit_into_memory_take_more_passes() -> None:
     with_node(main, settings)
 
 
+PACE = 4_000
+SLOW = dataclasses.replace(
+    SMALL,
+    compaction=CompactionSettings(
+        look_interval_ms=1_000, step_bytes=500, dirty_ratio_min=0.3, bytes_per_second=PACE, asked_look_interval_ms=100
+    ),
+)
+AT_ONCE_MS = 100
+"""Longer nobody waits whose send or read has the disk to itself."""
+
+
+def test_a_pass_keeps_to_its_pace_and_nobody_waits_for_it() -> None:
+    """It reads all of it twice, once for the keys and once to write it anew; meanwhile sends and reads are answered as
+    fast as ever, and what they find is right."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, max_compaction_lag_ms=-1)
+        await fill(sim, topic, 0, 150)
+        [replica] = [each for each in sim.node.replicas() if each.topic.id == topic.id]
+        size_bytes = sum(each.size_bytes for each in replica.logs[LogKind.MESSAGES].sealed_segments())
+        before = table(await records(sim, topic))
+        while sim.node.compactor.under_way is None:
+            await sim.clock.sleep(10)
+        began_ms = sim.clock.monotonic_ms()
+        answered = 0
+        while sim.node.compactor.under_way is not None:
+            asked_ms = sim.clock.monotonic_ms()
+            await send(sim, topic, value("other", str(answered)))
+            assert table(await records(sim, topic)) == before | {"other": str(answered).encode()}
+            assert sim.clock.monotonic_ms() - asked_ms <= AT_ONCE_MS
+            answered += 1
+            await sim.clock.sleep(200)
+        took_ms = sim.clock.monotonic_ms() - began_ms
+        least_ms = 2 * size_bytes * 1000 / PACE
+        assert 0.9 * least_ms <= took_ms <= 2 * least_ms + 1_000
+        assert least_ms >= 5_000, "or little is shown"
+        assert answered >= 10
+        assert sim.node.compactor.figures.passes >= 1
+        assert sim.node.compactor.figures.records_removed > 100
+
+    with_node(main, SLOW)
+
+
 @pytest.mark.parametrize("mode", [GroupMode.SHARED, GroupMode.KEY_ORDERED])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_groups_pass_over_what_was_removed_durably(mode: GroupMode, restarts: bool) -> None:
