@@ -9,6 +9,7 @@ import httpx2
 
 from acklog.wire.batch import encode_batch
 from acklog.wire.record import Record
+from app.auth.tokens import TokenTable
 from app.configuration.node_process_settings import NodeProcessSettings
 from app.configuration.server_settings import Settings
 from app.http.application import create_app
@@ -119,7 +120,9 @@ class Cluster:
         """Another disk, for a node that is down."""
         self.disks[node_id] = SimDisk(seed=100 + node_id)
 
-    async def gateway(self, *, connection: CoordinationStore | None = None, **settings: Any) -> ClusterGateway:
+    async def gateway(
+        self, *, connection: CoordinationStore | None = None, tokens: TokenTable | None = None, **settings: Any
+    ) -> ClusterGateway:
         self._starts += 1
         gateway = await start_cluster_gateway(
             store=connection or OwnConnection(self.store),
@@ -127,6 +130,7 @@ class Cluster:
             clock=self.clock,
             entropy=SimEntropy(self._starts),
             settings=Settings(**settings),
+            tokens=tokens,
         )
         self.gateways.append(gateway)
         return gateway
@@ -285,7 +289,7 @@ class ClusterBuilder:
         return self
 
     def gateway(self, **settings: Any) -> Self:
-        """One more."""
+        """One more. `settings` are `Settings`, and `tokens` is who may use it."""
         self._gateways.append(settings)
         return self
 
@@ -315,6 +319,7 @@ class ClusterBuilder:
         return result
 
 
-def client_of(gateway: ClusterGateway) -> httpx2.AsyncClient:
+def client_of(gateway: ClusterGateway, *, token: str = "") -> httpx2.AsyncClient:
     transport = httpx2.ASGITransport(app=create_app(gateway.gateway), raise_app_exceptions=False)
-    return httpx2.AsyncClient(transport=transport, base_url="http://gateway", timeout=None)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx2.AsyncClient(transport=transport, base_url="http://gateway", timeout=None, headers=headers)

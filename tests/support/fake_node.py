@@ -82,6 +82,7 @@ ANSWERS: dict[str, Any] = {
     "scheduled_list": schedule_messages.ScheduledListResponse(
         [schedule_messages.ScheduledItem(7, 3, "scheduled", 1_700_000_000_000, 7, 1, Record(b""))], True, 5
     ),
+    "adopt": schedule_messages.AdoptResponse(7, 3),
 }
 REQUESTS: dict[str, Any] = {
     "produce": messages.ProduceRequest(TOPIC_ID, 2, bytearray(b"batch" * 1000), acks=1, timeout_ms=5000),
@@ -107,6 +108,7 @@ REQUESTS: dict[str, Any] = {
     "schedule": messages.ProduceRequest(TOPIC_ID, 2, bytearray(b"batch" * 1000), acks=1, timeout_ms=5000),
     "scheduled": schedule_messages.ScheduledRequest(TOPIC_ID, 2, "move", 7, 3, 1_700_000_000_000, -1, 5000),
     "scheduled_list": schedule_messages.ScheduledListRequest(TOPIC_ID, 2, 0, -1, 1_700_000_000_000, 10, 5000),
+    "adopt": schedule_messages.AdoptRequest(TOPIC_ID, 2, b"batch" * 1000, origin=1, epoch=3, number=4, mapping=5),
 }
 
 
@@ -177,6 +179,9 @@ class FakeNode(Answers):
         self, request: schedule_messages.ScheduledListRequest
     ) -> schedule_messages.ScheduledListResponse:
         return await self._call("scheduled_list", request)  # type: ignore[no-any-return]
+
+    async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
+        return await self._call("adopt", request)  # type: ignore[no-any-return]
 
     async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
         return await self._call("quota_shares", request)  # type: ignore[no-any-return]
