@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -47,8 +46,9 @@ class ClientWatch:
         watching, self._watching = self._watching, None
         if watching is not None:
             watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+            await asyncio.wait([watching])  # who is cancelled meanwhile stays so
+            if not watching.cancelled():
+                watching.result()
 
     async def wait(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
         """What `work` returns; None when it was given up because the client is gone or the server stops."""

@@ -1,0 +1,26 @@
+"""The watch over a request's client leaves the request itself as it is."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from app.gateway.shutdown import Shutdown
+from app.http.exchange.client_watch import ClientWatch
+
+
+async def test_a_request_that_is_cancelled_as_its_watch_ends_is_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def receive() -> Any:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def request() -> None:
+        async with ClientWatch(receive, Shutdown()):
+            await begun.wait()
+            asyncio.get_running_loop().call_soon(task.cancel)  # while it waits for the watch to end
+
+    task = asyncio.get_running_loop().create_task(request())
+    with pytest.raises(asyncio.CancelledError):
+        await task
