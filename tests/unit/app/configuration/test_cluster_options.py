@@ -156,8 +156,15 @@ class TestEtcdOptions:
 
     async def test_an_etcd_that_is_not_there_is_named(self) -> None:
         options = EtcdOptions(etcd="http://127.0.0.1:1", etcd_wait_ms=0)
+        calls: list[str] = []
         with pytest.raises(EtcdStartError, match=r"cannot be reached at http://127\.0\.0\.1:1.*is --etcd right"):
-            await connect_to_etcd(options, clock=_RunningClock(), entropy=CountingEntropy())
+            await connect_to_etcd(
+                options,
+                clock=_RunningClock(),
+                entropy=CountingEntropy(),
+                on_call=lambda method, _seconds: calls.append(method),
+            )
+        assert calls == ["Range"]
 
 
 class _RunningClock(ManualClock):
