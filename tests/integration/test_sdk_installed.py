@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.machine_speed import slowness
 from tests.support.server_process import REPOSITORY, ServerProcess
 
 pytestmark = pytest.mark.integration
@@ -93,7 +94,7 @@ def test_the_import_is_quick_and_brings_no_http_library(backend: Path) -> None:
     assert run_in(backend, program.replace("{names}", repr(names))) == "[]\n"
     program = "import time; started = time.perf_counter(); import acklog; print(time.perf_counter() - started)"
     times = [float(run_in(backend, program)) for _ in range(5)]
-    assert min(times) < IMPORT_S_MAX, times
+    assert min(times) / slowness() < IMPORT_S_MAX, times
 
 
 def test_the_version_is_the_distributions() -> None:
