@@ -46,9 +46,9 @@ class ClientWatch:
         watching, self._watching = self._watching, None
         if watching is not None:
             watching.cancel()
-            await asyncio.wait([watching])  # who is cancelled meanwhile stays so
-            if not watching.cancelled():
-                watching.result()
+            [outcome] = await asyncio.gather(watching, return_exceptions=True)  # who is cancelled meanwhile stays so
+            if isinstance(outcome, Exception):
+                raise outcome
 
     async def wait(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
         """What `work` returns; None when it was given up because the client is gone or the server stops."""
