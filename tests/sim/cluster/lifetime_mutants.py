@@ -10,7 +10,7 @@ from cluster.ports.clock import Clock
 from storage.delivery.records import Returned, Skipped
 from storage.delivery.settlement import Settlement
 from storage.node.groups.lease_reader import LeaseReader, ReadLeases
-from storage.node.schedule.schedule_host import ScheduleHost
+from storage.node.schedule.hand_over_host import HandOverHost
 
 
 class _ClockBeside:
@@ -87,14 +87,14 @@ def what_is_beside_expires_too(patch: pytest.MonkeyPatch) -> None:
 
 def what_is_due_lives_for_good(patch: pytest.MonkeyPatch) -> None:
     """A message that was to be seen later loses its time to live on its way there."""
-    original = ScheduleHost._as_message
+    original = HandOverHost.named
 
-    def as_message(self: ScheduleHost, due: Any) -> Any:
+    def named(self: HandOverHost, due: Any) -> Any:
         record = original(self, due)
         record.ttl_ms = None
         return record
 
-    patch.setattr(ScheduleHost, "_as_message", as_message)
+    patch.setattr(HandOverHost, "named", named)
 
 
 LIFETIME_MUTANTS: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (

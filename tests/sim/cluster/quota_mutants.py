@@ -56,7 +56,7 @@ def debts_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def waits_are_told_too_short(patch: pytest.MonkeyPatch) -> None:
     """Whatever is owed, there is said to be room after the next ask."""
-    patch.setattr(QuotaAccount, "retry_after_ms", lambda self, claimant, now_ms: self._settings.ask_ms)
+    patch.setattr(QuotaAccount, "turn_in_ms", lambda self, claimant, now_ms: self._settings.ask_ms)
 
 
 def the_first_come_has_it_all(patch: pytest.MonkeyPatch) -> None:
