@@ -43,6 +43,9 @@ class Topology:
         machine = self._hardware.add_node()
         self.unfinished.add(f"{machine.name} joins")
         while machine.node_id not in self._store.nodes:
+            if machine.node_id not in self._hardware.nodes:  # it came, and was taken away before this looked again
+                self.unfinished.remove(f"{machine.name} joins")
+                return
             await self._administrator.pause()
         self._coverage["nodes that joined"] += 1
         for topic_id, partition in sorted(self._store.partitions):
