@@ -24,6 +24,9 @@ from storage.rpc.compaction_messages import CompactRequest, CompactResponse
 ASK_TIMEOUT_MS = 2_000
 """How long a node may take to say how the compaction of one replica goes."""
 
+UNHEARD_RETRY_MS = 500
+"""When to ask again a node that has not heard yet of a partition just made: it hears of it by its watch."""
+
 
 class CompactionService:
     """Needs the scope `admin`, also to see how it goes: that names nodes."""
@@ -61,6 +64,8 @@ class CompactionService:
                     return await self._nodes.client(node).compact(CompactRequest(topic.id, number, is_asked))
             except TimeoutError as error:
                 raise ServerError(ProblemCode.UNAVAILABLE, f"Node {node} does not answer.") from error
+            except ServerError as error:
+                raise _retriable(error) from error
 
         answers = await ask_each(places, ask_one)
         faults = [each for each in answers if isinstance(each, ServerError)]
@@ -71,6 +76,14 @@ class CompactionService:
             partition = by_partition.setdefault(number, PartitionCompactionItem(number, []))
             partition.replicas.append(_replica(node, answer))
         return CompactionView(topic.name, list(by_partition.values()), len(faults))
+
+
+def _retriable(error: ServerError) -> ServerError:
+    """The partition is there, or nobody would have asked this node: a node that knows nothing of it is late, and who
+    compacts a topic just made is not told that there is none."""
+    if error.code is not ProblemCode.PARTITION_NOT_FOUND:
+        return error
+    return ServerError(ProblemCode.UNAVAILABLE, error.detail, retry_after_ms=UNHEARD_RETRY_MS)
 
 
 def _replica(node: int, answer: CompactResponse | ServerError) -> ReplicaCompactionItem:

@@ -74,6 +74,22 @@ async def position(client: httpx2.AsyncClient) -> Any:
     return found
 
 
+def test_a_topic_just_made_is_there_though_its_nodes_have_not_heard_of_it() -> None:
+    """They hear of it by a watch; the gateway made it and knows at once."""
+
+    async def main(cluster: Cluster) -> None:
+        async with client_of(cluster.gateways[0]) as client:
+            made = await client.put("/topics/table", json={"partitions": 2, "config": {"cleanupPolicy": "compact"}})
+            assert made.status_code == 201, made.text
+            await client.patch("/topics/table", json={"partitions": 3})
+            early = await client.post("/topics/table/compact")
+            assert (early.status_code, early.json()["code"]) == (503, "UNAVAILABLE"), early.text
+            await cluster.clock.sleep(int(early.headers["Retry-After"]) * 1000)
+            assert (await client.post("/topics/table/compact")).status_code == 202
+
+    ClusterBuilder().nodes(3).storing(RARELY).gateway().run(main)
+
+
 @pytest.mark.parametrize("nodes", NODES)
 def test_every_replica_is_compacted_when_somebody_asks(nodes: int) -> None:
     async def main(cluster: Cluster, client: httpx2.AsyncClient) -> None:
