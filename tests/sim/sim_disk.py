@@ -135,7 +135,7 @@ class SimDisk:
 
     @property
     def used_bytes(self) -> int:
-        return sum(len(_content(node).current) for node in self._names.files().values())
+        return sum(len(_content(node).current) for node in self._names.file_nodes())
 
     # --- storage.disk.port.Disk ---
 

@@ -86,6 +86,15 @@ class NameTree:
         _collect(self.root, "", found)
         return found
 
+    def file_nodes(self) -> list[Node]:
+        """Every file, in no order: a disk with an end asks at every write what is used."""
+        found: list[Node] = []
+        directories = [self.root]
+        for directory in directories:
+            for child in directory.current.values():
+                (found if child.content is not None else directories).append(child)
+        return found
+
     # --- changes ---
 
     def create_file(self, path: str) -> Node:

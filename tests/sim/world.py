@@ -137,7 +137,7 @@ class World:
         self.table = TableJudge(self.around)
         self.observer = Observer(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
-        self.watermarks = Watermarks(self.hardware)
+        self.watermarks = Watermarks(self.hardware, QUEUE)
         self.availability = AvailabilityJudge(QUEUE, self.coordination, self.hardware, self.store, self.around)
         self.lasting = LastingMisfortune(machine_around, self.hardware, self.availability)
         self._groups = options.group_names

@@ -14,7 +14,7 @@ from tests.sim.world import QUEUE
 def looking(stage: Stage) -> Watermarks:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, SimLoop)
-    watermarks = Watermarks(stage.hardware)
+    watermarks = Watermarks(stage.hardware, QUEUE)
     loop.after_each_turn(watermarks.look)
     return watermarks
 

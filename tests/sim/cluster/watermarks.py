@@ -16,9 +16,11 @@ class Watermarks:
 
     `look` is to be called after each turn of the loop, so that no node takes what it knew with it."""
 
-    def __init__(self, hardware: Hardware) -> None:
+    def __init__(self, hardware: Hardware, queue: str) -> None:
+        """Of the one topic that is read."""
         self.violations: list[str] = []
         self._hardware = hardware
+        self._queue = queue
         self._nodes: dict[str, ClusterNode] = {}
         """By the last process of each machine, also while it stops, and when it is dead."""
         self._highest: dict[Place, int] = {}
@@ -58,6 +60,9 @@ class Watermarks:
 
     def _look_at(self, node: ClusterNode) -> None:
         for host in replicas_of(node):
-            place, known = (host.topic.id, host.number), host.high_watermark(LogKind.MESSAGES)
+            topic = host.topic
+            if topic.name != self._queue:  # most are of other topics, and this is done at every turn
+                continue
+            place, known = (topic.id, host.number), host.high_watermark(LogKind.MESSAGES)
             if known > self._highest.get(place, 0):
                 self._highest[place] = known
