@@ -3,6 +3,7 @@
 import logging
 import os
 import sqlite3
+import threading
 from contextlib import closing
 
 from acklog import Client
@@ -20,21 +21,23 @@ ON CONFLICT (account) DO UPDATE SET cents = cents + excluded.cents
 
 
 def connect() -> sqlite3.Connection:
-    return sqlite3.connect(os.environ.get("LEDGER", "ledger.db"), timeout=30)
+    """One for all threads of the process: locks of SQLite's are a process's, and a connection that one thread closes
+    can take along the lock under which another one writes."""
+    return sqlite3.connect(os.environ.get("LEDGER", "ledger.db"), timeout=30, check_same_thread=False)
 
 
-def book(message: Message) -> None:
+def book(database: sqlite3.Connection, turn: threading.Lock, message: Message) -> None:
     """The effect and the memory of it are committed together, and the message is acked after that. When it comes again
     because the ack did not get through, there is nothing left to do."""
-    with closing(connect()) as database, database:  # the second commits, or rolls back
+    with turn, database:  # the second commits, or rolls back
         if database.execute(REMEMBER, [message.message_id]).rowcount == 1:
             database.execute(BOOK, message.body)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
-    with closing(connect()) as tables:
-        tables.executescript(SCHEMA)
-    with Client() as client:
+    turn = threading.Lock()
+    with closing(connect()) as database, Client() as client:
+        database.executescript(SCHEMA)
         client.topics.create("transfers")
-        client.consumer("transfers", group="ledger").run(book)
+        client.consumer("transfers", group="ledger").run(lambda message: book(database, turn, message), concurrency=4)

@@ -6,14 +6,28 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from acklog import Client, OutgoingMessage
-from examples.flights_pipeline.pipeline import FLIGHTS
-from tests.integration.flights_work import DELAYS, PARTITIONS, faults_of, flights, flights_counted, is_done
+from acklog.messages import Message
+from examples.flights_pipeline import pipeline
+from examples.flights_pipeline.pipeline import FLIGHTS, late_flight
+from tests.integration.flights_work import (
+    DELAYS,
+    PARTITIONS,
+    counted,
+    faults_of,
+    flights,
+    flights_counted,
+    is_done,
+    totals_of,
+)
 from tests.support.server_process import REPOSITORY, ServerProcess
 from tests.support.waiting import wait_until
 
@@ -79,6 +93,27 @@ def run_pipeline(directory: Path, *, count: int, kills: int, seed: int) -> None:
 
 def test_a_worker_and_the_server_are_killed_and_every_flight_counts_once(tmp_path: Path) -> None:
     run_pipeline(tmp_path, count=800, kills=2, seed=1)
+
+
+def test_threads_share_a_connection_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one each, SQLite's locks are lost where one is closed while another one writes; unless they take turns,
+    what one has begun is committed by another."""
+    monkeypatch.setenv("DELAYS", str(tmp_path / DELAYS))
+    expected = [each for each in flights(range(4_000)) if late_flight(each) is None]
+    turn, placed = threading.Lock(), list(enumerate(expected))
+    with closing(pipeline.connect()) as database, Client() as client, ThreadPoolExecutor(8) as threads:
+        database.executescript(pipeline.SCHEMA)
+
+        def handle_all(part: int) -> None:
+            for offset, flight in placed[part::8]:
+                fields = {"messageId": f"m-{part}-{offset}", "queue": FLIGHTS, "partition": part, "offset": offset}
+                encoded = msgspec.json.encode({**fields, "body": flight, "timestamp": 0, "appendTime": 0})
+                message = msgspec.json.decode(encoded, type=Message)
+                pipeline.handle(client, database, turn, message)
+
+        for done in [threads.submit(handle_all, part) for part in range(8)]:
+            done.result()
+    assert counted(tmp_path) == totals_of(expected)
 
 
 @pytest.mark.slow
