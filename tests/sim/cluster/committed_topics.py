@@ -193,13 +193,13 @@ class CommittedTopics:
         self.violations.append(f"not everything has one owner that may commit, by {self._assignor}: {self._lives}")
 
     async def _judge_fencing(self, places: list[Place]) -> bool:
-        """Whether every owner could commit, and nothing moved meanwhile."""
+        """Whether every owner could commit, and nothing moved meanwhile: each member was heard after it, in the life that
+        it had. One that waits for an answer may be given up, its partitions another one's, and be back as it was."""
         lives = dict(self._lives)
         taken = {(life, place): await self._commit(life, place, 0) for place in places for life in lives.values()}
         await asyncio.sleep(LOOK_S)
-        if {name: life.owned for name, life in self._lives.items()} != {
-            each.name: each.owned for each in lives.values()
-        }:
+        heard = [each for name, life in lives.items() if (each := self._lives.get(name, life)) is not life]
+        if heard != list(lives.values()):
             return False
         for (life, place), code in taken.items():
             if place not in life.owned and code == "":
