@@ -177,10 +177,10 @@ class CommittedTopics:
 
     async def _judge_owners(self) -> None:
         end_ms = self._around.now_ms() + CALM_S_MAX * 1000
-        places = {(topic, number) for topic, count in self._partitions.items() for number in range(count)}
         before: dict[str, frozenset[Place]] = {}
         while self._around.now_ms() < end_ms:
             await asyncio.sleep(LOOK_S)
+            places = await self._places()
             now = {name: life.owned for name, life in self._lives.items()}
             owners = Counter(place for owned in now.values() for place in owned)
             is_whole = (
@@ -191,6 +191,14 @@ class CommittedTopics:
                 return
             before = now
         self.violations.append(f"not everything has one owner that may commit, by {self._assignor}: {self._lives}")
+
+    async def _places(self) -> set[Place]:
+        """All partitions: a fault may have added some."""
+        for name in self._partitions:
+            answer = await self._administrator.ask("GET", f"/topics/{name}")
+            if answer is not None and answer.status == 200:
+                self._partitions[name] = answer.json["partitions"]
+        return {(name, number) for name, count in self._partitions.items() for number in range(count)}
 
     async def _judge_fencing(self, places: list[Place]) -> bool:
         """Whether every owner could commit, and nothing moved meanwhile: each member was heard after it, in the life that
