@@ -20,7 +20,8 @@ def gateway(context: typer.Context) -> None:
     from app.configuration.environment_variables import unknown_variables
     from app.configuration.etcd_options import EtcdOptions
     from app.configuration.gateway_options import GATEWAY
-    from app.configuration.server_settings import NODE_PREFIX, Settings, SettingsError
+    from app.configuration.setting_error import SettingsError
+    from app.configuration.server_settings import NODE_PREFIX, Settings
 
     if wants_help(context.args):
         GATEWAY.parser().print_help()
@@ -40,7 +41,7 @@ def _run(settings: "Settings", etcd: "EtcdOptions", unknown: "Sequence[UnknownVa
         from app.processes.etcd_connection import EtcdStartError
         from app.processes.gateway_process import run
     from app.auth.tokens import TokensFileError
-    from app.configuration.server_settings import SettingsError
+    from app.configuration.setting_error import SettingsError
     from app.processes.logging import configure_logging, log_unknown_variables
     from cluster.ports.coordination import CoordinationError
 

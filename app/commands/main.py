@@ -48,7 +48,8 @@ def serve(context: typer.Context) -> None:
     """Every setting is an option (--port) and an environment variable (ACKLOG_PORT); see --help."""
     from app.configuration.environment_variables import unknown_variables
     from app.configuration.node_settings import load_node_settings, node_variables
-    from app.configuration.server_settings import SERVE, Settings, SettingsError, option_parser
+    from app.configuration.setting_error import SettingsError
+    from app.configuration.server_settings import SERVE, Settings, option_parser
 
     if wants_help(context.args):
         option_parser().print_help()
@@ -64,7 +65,7 @@ def serve(context: typer.Context) -> None:
 def _run(settings: "Settings", node_settings: "NodeSettings", unknown: "Sequence[UnknownVariable]") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     from app.auth.tokens import TokensFileError
-    from app.configuration.server_settings import SettingsError
+    from app.configuration.setting_error import SettingsError
     from app.processes.logging import configure_logging, log_unknown_variables
     from app.processes.node_end import StorageFailedError
     from app.processes.server import run

@@ -22,7 +22,7 @@ def node(context: typer.Context) -> None:
     from app.configuration.etcd_options import EtcdOptions
     from app.configuration.node_options import NODE, NodeOptions
     from app.configuration.node_settings import OF_A_CLUSTERS_NODE, load_node_settings, node_variables
-    from app.configuration.setting_fields import SettingsError
+    from app.configuration.setting_error import SettingsError
 
     if wants_help(context.args):
         NODE.parser().print_help()
@@ -43,7 +43,7 @@ def _run(
     with needs_cluster_extra():
         from app.processes.etcd_connection import EtcdStartError
         from app.processes.node_process import run
-    from app.configuration.setting_fields import SettingsError
+    from app.configuration.setting_error import SettingsError
     from app.processes.logging import configure_logging, log_unknown_variables
     from app.processes.node_end import StorageFailedError
     from cluster.errors import ServerError

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.configuration.setting_fields import SettingsError, check_fields, number, text, where_to_set
+from app.configuration.setting_error import SettingsError
+from app.configuration.setting_fields import check_fields, number, text, where_to_set
 from cluster.etcd.etcd_settings import EtcdSettings, EtcdTls, EtcdUser
 
 ReadFile = Callable[[str], bytes]

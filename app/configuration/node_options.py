@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_process_settings import NODE_ID_MAX, NodeProcessSettings
+from app.configuration.setting_error import SettingsError
 from app.configuration.setting_fields import (
-    SettingsError,
     SettingSources,
     check_fields,
     number,

@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from app.configuration.environment_variables import is_foreign
-from app.configuration.server_settings import NODE_PREFIX, SettingsError
+from app.configuration.setting_error import SettingsError
+from app.configuration.server_settings import NODE_PREFIX
 from storage.compaction.compaction_settings import CompactionSettings
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.log.log_settings import LogStoreSettings

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from acklog.wire import limits
+from app.configuration.setting_error import SettingsError
 from app.configuration.setting_fields import (
     ENVIRONMENT_PREFIX,
     NODE_PREFIX,
-    SettingsError,
     SettingSources,
     check_fields,
     number,
@@ -18,7 +18,7 @@ from app.configuration.setting_fields import (
     where_to_set,
 )
 
-__all__ = ["ENVIRONMENT_PREFIX", "NODE_PREFIX", "SERVE", "Settings", "SettingsError", "option_of", "option_parser"]
+__all__ = ["ENVIRONMENT_PREFIX", "NODE_PREFIX", "SERVE", "Settings", "option_of", "option_parser"]
 
 _MIB = 1024 * 1024
 

@@ -1,23 +1,23 @@
-"""Settings that are fields of dataclasses: each has a default, an environment variable and a command-line option, and
-says what it is for and what it may be. Both sources are converted and checked alike."""
+"""Settings that are fields of dataclasses: each has a default, a name in the configuration file, an environment variable
+and a command-line option, and says what it is for and what it may be. All sources are checked alike."""
 
 import argparse
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
+from app.configuration.configuration_file import FILE_NAME, ConfigurationFile
 from app.configuration.environment_variables import is_foreign
+from app.configuration.setting_error import SettingsError
 
 _Settings = TypeVar("_Settings")
 
 ENVIRONMENT_PREFIX = "ACKLOG_"
+CONFIGURATION_OPTION, CONFIGURATION_VARIABLE = "--config", "ACKLOG_CONFIG"
 NODE_PREFIX = "ACKLOG_NODE_"  # the storage node's own, see `app.configuration.node_settings`
+_TYPES = {bool: "true or false", int: "a whole number", str: "a text"}
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
-
-
-class SettingsError(ValueError):
-    """A setting is not usable; the text names it, where it came from and what it may be."""
 
 
 def number(default: int, minimum: int, maximum: int, text: str) -> Any:
@@ -54,12 +54,18 @@ def check_fields(settings: Any) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingSources:
     """What one command takes: the fields of some settings classes, `without` those that mean nothing to it, and with
-    `defaults` of its own for some."""
+    `defaults` of its own for some. `groups` of them, by title, are shown together."""
 
     program: str
     kinds: Sequence[type[Any]]
+    groups: Mapping[str, Sequence[str]]
     without: Collection[str] = ()
     defaults: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def table(self) -> str:
+        """That of the configuration file."""
+        return self.program.rpartition(" ")[2]
 
     def known(self) -> "dict[str, Field[Any]]":
         return {each.name: each for kind in self.kinds for each in fields(kind) if each.name not in self.without}
@@ -71,48 +77,89 @@ class SettingSources:
     def default_of(self, name: str) -> object:
         return self.defaults.get(name, self.known()[name].default)
 
-    def load(self, environment: Mapping[str, str], arguments: Sequence[str] = ()) -> "LoadedSettings":
-        """From the environment, overridden by command-line options. Raises SettingsError. Variables that are no setting
-        are passed over; `app.configuration.environment_variables` says which they are."""
+    def load(
+        self, environment: Mapping[str, str], arguments: Sequence[str] = (), file: ConfigurationFile | None = None
+    ) -> "LoadedSettings":
+        """From the file, overridden by the environment, overridden by command-line options. Raises SettingsError.
+        Variables that are no setting are passed over; `app.configuration.environment_variables` says which they are."""
         known = self.known()
-        values: dict[str, Any] = dict(self.defaults)
+        loaded = LoadedSettings(dict(self.defaults), {})
+        if file is not None:
+            for name, (value, source) in file.values(self.table, known).items():
+                loaded.put(name, _checked(known[name], value, source=source), source)
         for name, each in known.items():
             variable = variable_of(name)
             if variable in environment and not is_foreign(variable, environment[variable]):
-                values[name] = _convert(each, environment[variable], source=variable)
+                loaded.put(name, _convert(each, environment[variable], source=variable), variable)
         options = vars(self.parser().parse_args(list(arguments)))
         for name, given in options.items():
-            if given is not None:
-                values[name] = _convert(known[name], given, source=option_of(name))
-        return LoadedSettings(values)
+            if given is not None and name in known:
+                loaded.put(name, _convert(known[name], given, source=option_of(name)), option_of(name))
+        return loaded
 
     def parser(self) -> argparse.ArgumentParser:
-        """One option per setting; values stay text."""
-        parser = argparse.ArgumentParser(prog=self.program, allow_abbrev=False)
-        for each in self.known().values():
-            is_switch = isinstance(each.default, bool)
-            described = f"{each.metadata['help']} (default: {self.default_of(each.name)!r})"
-            parser.add_argument(
-                option_of(each.name),
-                dest=each.name,
-                metavar="true|false" if is_switch else "VALUE",
-                nargs="?" if is_switch else None,
-                const="true" if is_switch else None,
-                help=described.replace("%", "%%"),
-            )
+        """One option per setting, and that of the configuration file; values stay text."""
+        parser = argparse.ArgumentParser(
+            prog=self.program,
+            usage="%(prog)s [OPTIONS]",
+            description=f"Each option is a setting in {FILE_NAME}, too, and a variable: --log-level, log_level, "
+            "ACKLOG_LOG_LEVEL. The option wins over the variable, and that over the file.",
+            allow_abbrev=False,
+            add_help=False,
+        )
+        known = self.known()
+        for title, names in self.groups.items():
+            group = parser.add_argument_group(title)
+            for name in names:
+                if name in known:
+                    self._add_option(group, known[name])
+        common = parser.add_argument_group("This command")
+        common.add_argument(
+            CONFIGURATION_OPTION,
+            metavar="FILE",
+            help=f"the configuration file; without it {FILE_NAME} in the working directory, where there is one",
+        )
+        common.add_argument("-h", "--help", action="help", help="show this message and exit")
         return parser
+
+    def _add_option(self, group: Any, each: "Field[Any]") -> None:
+        is_switch = isinstance(each.default, bool)
+        default = self.default_of(each.name)
+        shown = "" if default == "" else f" (default: {str(default).lower() if is_switch else default})"
+        group.add_argument(
+            option_of(each.name),
+            dest=each.name,
+            metavar="true|false" if is_switch else "VALUE",
+            nargs="?" if is_switch else None,
+            const="true" if is_switch else None,
+            help=(each.metadata["help"] + shown).replace("%", "%%"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Values by name, of all the classes together."""
+    """Values by name, of all the classes together, and `sources`: what each was said by. What nothing said is the
+    default."""
 
-    values: Mapping[str, Any]
+    values: dict[str, Any]
+    sources: dict[str, str]
+
+    def put(self, name: str, value: object, source: str) -> None:
+        self.values[name] = value
+        self.sources[name] = source
 
     def make(self, kind: type[_Settings]) -> _Settings:
         """The settings of one class; raises SettingsError."""
         names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
         return kind(**{name: self.values[name] for name in names if name in self.values})
+
+
+def _checked(each: "Field[Any]", given: object, *, source: str) -> object:
+    """What a file says, in types of its own; several names may be a list there."""
+    if isinstance(each.default, str) and isinstance(given, list) and all(isinstance(name, str) for name in given):
+        return ",".join(given)
+    _check(each, given, source=source)
+    return given
 
 
 def _convert(each: "Field[Any]", given: str, *, source: str) -> object:
@@ -134,7 +181,7 @@ def _convert(each: "Field[Any]", given: str, *, source: str) -> object:
 def _check(each: "Field[Any]", value: object, *, source: str) -> None:
     expected = type(each.default)
     if type(value) is not expected:
-        raise SettingsError(f"{source} is {value!r}, it must be of type {expected.__name__}")
+        raise SettingsError(f"{source} is {value!r}, it must be {_TYPES[expected]}")
     if isinstance(value, int) and "minimum" in each.metadata:
         minimum, maximum = each.metadata["minimum"], each.metadata["maximum"]
         if not minimum <= value <= maximum:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from app.configuration.setting_fields import SettingsError
+from app.configuration.setting_error import SettingsError
 from app.http.protocol.server import BACKLOG
 
 _log = structlog.get_logger(__name__)

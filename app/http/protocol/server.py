@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
 
-from app.configuration.setting_fields import SettingsError
+from app.configuration.setting_error import SettingsError
 
 BACKLOG = 4096
 

@@ -11,7 +11,7 @@ from app.configuration.etcd_options import EtcdOptions
 from app.configuration.gateway_options import GATEWAY
 from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.server_settings import Settings
-from app.configuration.setting_fields import SettingsError
+from app.configuration.setting_error import SettingsError
 from app.processes.etcd_connection import EtcdStartError, connect_to_etcd
 from cluster.etcd.etcd_settings import EtcdTls, EtcdUser
 from tests.support.counting_entropy import CountingEntropy

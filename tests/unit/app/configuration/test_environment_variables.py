@@ -5,7 +5,7 @@ from app.configuration.gateway_options import GATEWAY
 from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.node_settings import load_node_settings, node_variables
 from app.configuration.server_settings import SERVE, Settings
-from app.configuration.setting_fields import SettingsError
+from app.configuration.setting_error import SettingsError
 from app.processes.logging import log_unknown_variables
 from storage.compaction.compaction_settings import CompactionSettings
 

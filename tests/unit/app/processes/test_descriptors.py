@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from app.configuration.setting_fields import SettingsError
+from app.configuration.setting_error import SettingsError
 from app.processes.descriptors import CONNECTIONS_MIN, OWN, plan_descriptors, raise_descriptor_limit
 
 

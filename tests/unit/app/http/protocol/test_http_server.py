@@ -7,7 +7,7 @@ import pytest
 import uvicorn
 import uvloop
 
-from app.configuration.setting_fields import SettingsError
+from app.configuration.setting_error import SettingsError
 from app.http.protocol.server import HttpServer, bind
 
 HOST = "127.0.0.1"
