@@ -51,6 +51,8 @@ CATALOGUE = {
 _SERVER = "acklog-server"
 _SPARK = "acklog-spark"
 ELSEWHERE = {
-    **dict.fromkeys(["serve", "node", "gateway", "fsck", "rebuild", "demo", "cluster up", "cluster demo"], _SERVER),
+    **dict.fromkeys(
+        ["serve", "node", "gateway", "config", "fsck", "rebuild", "demo", "cluster up", "cluster demo"], _SERVER
+    ),
     **dict.fromkeys(["export", "replay"], _SPARK),
 }

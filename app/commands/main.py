@@ -11,17 +11,17 @@ import typer
 from acklog.command.tree import CommandTyper
 from app.commands.cluster_demo import demo as cluster_demo
 from app.commands.cluster_up import up
-from app.commands.command_end import PRIVATE_UMASK, USAGE, fail, wants_help
+from app.commands.command_end import PRIVATE_UMASK, USAGE, fail
+from app.commands.configuration import check, show
 from app.commands.demo import demo
 from app.commands.fsck import fsck
 from app.commands.gateway import gateway
 from app.commands.node import node
+from app.commands.process_configuration import configured
 from app.commands.rebuild import rebuild
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from app.configuration.environment_variables import UnknownVariable
+    from app.configuration.configured_process import ConfiguredProcess
     from app.configuration.server_settings import Settings
     from storage.node.partition.node_settings import NodeSettings
 
@@ -38,6 +38,10 @@ def register(command: typer.Typer) -> None:
     command.command(name="fsck")(fsck)
     command.command(name="rebuild")(rebuild)
     command.command(name="demo")(demo)
+    config = CommandTyper(help="What the server's processes are told, and by whom.", no_args_is_help=True)
+    config.command(name="show")(show)
+    config.command(name="check")(check)
+    command.add_typer(config, name="config")
     cluster = CommandTyper(help="See and steer a cluster, or run one here.", no_args_is_help=True)
     cluster.command(name="up")(up)
     cluster.command(name="demo")(cluster_demo)
@@ -45,28 +49,21 @@ def register(command: typer.Typer) -> None:
 
 
 def serve(context: typer.Context) -> None:
-    """Every setting is an option (--port) and an environment variable (ACKLOG_PORT); see --help."""
-    from app.configuration.environment_variables import unknown_variables
-    from app.configuration.node_settings import load_node_settings, node_variables
-    from app.configuration.setting_error import SettingsError
-    from app.configuration.server_settings import SERVE, Settings, option_parser
-
-    if wants_help(context.args):
-        option_parser().print_help()
+    """Every setting is an option (--port), a variable (ACKLOG_PORT), and a name in acklog.toml; see --help."""
+    process = configured("serve", context.args)
+    if process is None:
         return
-    try:
-        settings = Settings.load(os.environ, context.args)
-        node_settings = load_node_settings(os.environ)
-    except SettingsError as error:
-        fail(str(error), exit_code=USAGE)
-    _run(settings, node_settings, unknown_variables(os.environ, [*SERVE.variables(), *node_variables()]))
+    from app.configuration.server_settings import Settings
+
+    assert process.storage is not None
+    _run(process, process.loaded.make(Settings), process.storage)
 
 
-def _run(settings: "Settings", node_settings: "NodeSettings", unknown: "Sequence[UnknownVariable]") -> None:
+def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "NodeSettings") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     from app.auth.tokens import TokensFileError
     from app.configuration.setting_error import SettingsError
-    from app.processes.logging import configure_logging, log_unknown_variables
+    from app.processes.logging import configure_logging, log_configuration
     from app.processes.node_end import StorageFailedError
     from app.processes.server import run
     from cluster.errors import ServerError
@@ -77,7 +74,7 @@ def _run(settings: "Settings", node_settings: "NodeSettings", unknown: "Sequence
     os.umask(PRIVATE_UMASK)
     try:
         configure_logging(settings.log_level)
-        log_unknown_variables(unknown)
+        log_configuration(process.file, process.unknown)
         run(settings, node_settings)
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)

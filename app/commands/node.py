@@ -5,46 +5,37 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.commands.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra, wants_help
+from app.commands.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra
+from app.commands.process_configuration import configured
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from app.configuration.environment_variables import UnknownVariable
+    from app.configuration.configured_process import ConfiguredProcess
     from app.configuration.etcd_options import EtcdOptions
     from app.configuration.node_options import NodeOptions
     from storage.node.partition.node_settings import NodeSettings
 
 
 def node(context: typer.Context) -> None:
-    """Every setting is an option (--id) and an environment variable (ACKLOG_ID); see --help."""
-    from app.configuration.environment_variables import unknown_variables
-    from app.configuration.etcd_options import EtcdOptions
-    from app.configuration.node_options import NODE, NodeOptions
-    from app.configuration.node_settings import OF_A_CLUSTERS_NODE, load_node_settings, node_variables
-    from app.configuration.setting_error import SettingsError
-
-    if wants_help(context.args):
-        NODE.parser().print_help()
+    """Every setting is an option (--id), a variable (ACKLOG_ID), and a name in acklog.toml; see --help."""
+    process = configured("node", context.args)
+    if process is None:
         return
-    try:
-        loaded = NODE.load(os.environ, context.args)
-        options, etcd = loaded.make(NodeOptions), loaded.make(EtcdOptions)
-        node_settings = load_node_settings(os.environ, log_store=OF_A_CLUSTERS_NODE)
-    except SettingsError as error:
-        fail(str(error), exit_code=USAGE)
-    _run(options, etcd, node_settings, unknown_variables(os.environ, [*NODE.variables(), *node_variables()]))
+    from app.configuration.etcd_options import EtcdOptions
+    from app.configuration.node_options import NodeOptions
+
+    assert process.storage is not None
+    _run(process, process.loaded.make(NodeOptions), process.loaded.make(EtcdOptions), process.storage)
 
 
 def _run(
-    options: "NodeOptions", etcd: "EtcdOptions", node_settings: "NodeSettings", unknown: "Sequence[UnknownVariable]"
+    process: "ConfiguredProcess", options: "NodeOptions", etcd: "EtcdOptions", node_settings: "NodeSettings"
 ) -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     with needs_cluster_extra():
         from app.processes.etcd_connection import EtcdStartError
         from app.processes.node_process import run
     from app.configuration.setting_error import SettingsError
-    from app.processes.logging import configure_logging, log_unknown_variables
+    from app.processes.logging import configure_logging, log_configuration
     from app.processes.node_end import StorageFailedError
     from cluster.errors import ServerError
     from cluster.life.node_id import DirectoryConflictError
@@ -56,7 +47,7 @@ def _run(
     os.umask(PRIVATE_UMASK)
     try:
         configure_logging(options.log_level)
-        log_unknown_variables(unknown)
+        log_configuration(process.file, process.unknown)
         run(options, etcd, node_settings)
     except SettingsError as error:
         fail(str(error), exit_code=USAGE)

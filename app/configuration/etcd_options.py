@@ -1,7 +1,7 @@
 """Where etcd is and who we are there, as nodes and gateways are told it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from app.configuration.setting_error import SettingsError
 from app.configuration.setting_fields import check_fields, number, text, where_to_set
@@ -84,3 +84,6 @@ class EtcdOptions:
         if kind and not (b"-----BEGIN " in content and kind.encode() in content):
             raise SettingsError(f"{name}: {path} holds no {kind.lower()} in PEM")
         return content
+
+
+ETCD_GROUPS = {"Where etcd is": tuple(each.name for each in fields(EtcdOptions))}

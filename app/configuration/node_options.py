@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.configuration.etcd_options import EtcdOptions
+from app.configuration.etcd_options import ETCD_GROUPS, EtcdOptions
 from app.configuration.node_process_settings import NODE_ID_MAX, NodeProcessSettings
 from app.configuration.setting_error import SettingsError
 from app.configuration.setting_fields import (
@@ -79,4 +79,9 @@ class NodeOptions:
             ) from None
 
 
-NODE = SettingSources(program="acklog node", kinds=(NodeOptions, EtcdOptions))
+NODE_GROUPS = {
+    "Who it is, and where": ("id", "listen", "advertise", "rack", "http", "allowed_hosts"),
+    "What it keeps, and what it says": ("data_dir", "log_level", "metric_names_max", "leave_timeout_ms"),
+}
+
+NODE = SettingSources(program="acklog node", kinds=(NodeOptions, EtcdOptions), groups=NODE_GROUPS | ETCD_GROUPS)

@@ -120,7 +120,58 @@ class Settings:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-SERVE = SettingSources(program="acklog serve", kinds=(Settings,))
+SERVER_GROUPS = {
+    "Where it listens, and who may call": (
+        "host",
+        "port",
+        "tokens_file",
+        "insecure",
+        "allowed_hosts",
+        "rack",
+    ),
+    "What it keeps, and what it says": ("data_dir", "log_level", "metric_names_max"),
+    "What is created by itself": (
+        "auto_create_topics",
+        "auto_create_groups",
+        "auto_topics_max",
+        "auto_groups_max",
+        "auto_topics_per_token_max",
+        "auto_groups_per_token_max",
+        "partitions_default",
+    ),
+    "How long things may take": (
+        "request_timeout_ms",
+        "catalog_confirm_timeout_ms",
+        "replica_read_timeout_ms",
+        "body_timeout_ms",
+        "header_timeout_ms",
+        "write_timeout_ms",
+        "keep_alive_ms",
+    ),
+    "How much there may be": (
+        "header_bytes_max",
+        "url_bytes_max",
+        "pipelined_requests_max",
+        "connections_max",
+        "request_bytes_in_flight_max",
+        "settlement_bytes_in_flight_max",
+        "request_bytes_share_percent",
+        "waiting_requests_max",
+        "shown_ends_max",
+    ),
+    "How messages are put together": (
+        "coalesced_messages_max",
+        "coalesced_bytes_max",
+        "coalesced_batches_in_flight_max",
+        "coalescing_wait_ms",
+        "keyless_batches_in_flight_max",
+        "keyless_topics_max",
+        "send_rounds_max",
+    ),
+}
+"""Settings by what they are about, as the help and the documentation show them."""
+
+SERVE = SettingSources(program="acklog serve", kinds=(Settings,), groups=SERVER_GROUPS)
 
 
 def option_parser() -> argparse.ArgumentParser:

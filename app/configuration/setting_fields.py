@@ -1,5 +1,5 @@
-"""Settings that are fields of dataclasses: each has a default, a name in the configuration file, an environment variable
-and a command-line option, and says what it is for and what it may be. All sources are checked alike."""
+"""Settings that are fields of dataclasses: each has a default, a name in the configuration file, a variable of the
+environment and an option, and says what it is for and what it may be. All sources are checked alike."""
 
 import argparse
 from collections.abc import Collection, Mapping, Sequence

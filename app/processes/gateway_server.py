@@ -4,8 +4,8 @@ nothing.)"""
 
 import uvicorn
 
-from app.configuration.setting_error import SettingsError
 from app.configuration.server_settings import Settings
+from app.configuration.setting_error import SettingsError
 from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
 from app.http.protocol.single_send_protocol import make_server_protocol

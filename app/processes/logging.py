@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from app.configuration.configuration_file import ConfigurationFile
 from app.configuration.environment_variables import UnknownVariable
 from cluster.line_limit import LineLimit
 
@@ -59,8 +60,11 @@ class _StrangersLines(logging.Filter):
         return left_out is not None
 
 
-def log_unknown_variables(unknown: Sequence[UnknownVariable]) -> None:
-    """A warning for each; its value is nobody's business."""
+def log_configuration(file: ConfigurationFile | None, unknown: Sequence[UnknownVariable]) -> None:
+    """Which file was read, and a warning for each variable that is no setting; its value is nobody's business."""
+    logger = structlog.get_logger()
+    if file is not None:
+        logger.info("configuration_read", file=file.path)
     for each in unknown:
         near = {"near": each.near} if each.near else {}
-        structlog.get_logger().warning("unknown_variable_ignored", variable=each.name, **near)
+        logger.warning("unknown_variable_ignored", variable=each.name, **near)

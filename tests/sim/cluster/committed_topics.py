@@ -201,8 +201,9 @@ class CommittedTopics:
         return {(name, number) for name, count in self._partitions.items() for number in range(count)}
 
     async def _judge_fencing(self, places: list[Place]) -> bool:
-        """Whether every owner could commit, and nothing moved meanwhile: each member was heard after it, in the life that
-        it had. One that waits for an answer may be given up, its partitions another one's, and be back as it was."""
+        """Whether every owner could commit, and nothing moved meanwhile: each member was heard after it, in the life
+        that it had. One that waits for an answer may be given up, its partitions another one's, and be back as it
+        was."""
         lives = dict(self._lives)
         taken = {(life, place): await self._commit(life, place, 0) for place in places for life in lives.values()}
         await asyncio.sleep(LOOK_S)

@@ -52,6 +52,8 @@ def fault_of(tree: Any, words: tuple[str, ...]) -> str:
             here, rest = found, rest[1:]
     known = {name for each in here.params for name in (*each.opts, *each.secondary_opts)} | {"--help", "-h"}
     for word in rest:
+        if word == "--":
+            break  # what follows is another command's
         option = word.partition("=")[0]
         if _OPTION.fullmatch(option) and option not in known:
             return option

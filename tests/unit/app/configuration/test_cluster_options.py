@@ -87,7 +87,7 @@ class TestGatewayOptions:
 
     def test_the_help_tells_its_own_defaults(self) -> None:
         text = " ".join(GATEWAY.parser().format_help().split())
-        assert "a send to an unknown topic creates it (default: False)" in text
+        assert "a send to an unknown topic creates it (default: false)" in text
 
 
 class TestEtcdOptions:

@@ -6,7 +6,7 @@ from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.node_settings import load_node_settings, node_variables
 from app.configuration.server_settings import SERVE, Settings
 from app.configuration.setting_error import SettingsError
-from app.processes.logging import log_unknown_variables
+from app.processes.logging import log_configuration
 from storage.compaction.compaction_settings import CompactionSettings
 
 # What a container gets where there are Services named acklog, acklog-node and acklog-data (with named ports).
@@ -91,7 +91,7 @@ def test_a_wrong_setting_of_compaction_is_named(variable: str, value: str, text:
 
 
 def test_its_value_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
-    log_unknown_variables(unknown_variables({"ACKLOG_TOKN": "secret"}, SERVE.variables()))
+    log_configuration(None, unknown_variables({"ACKLOG_TOKN": "secret"}, SERVE.variables()))
     told = "".join(capsys.readouterr())
     assert "ACKLOG_TOKN" in told
     assert "secret" not in told

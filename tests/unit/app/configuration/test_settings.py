@@ -1,7 +1,7 @@
 import pytest
 
-from app.configuration.setting_error import SettingsError
 from app.configuration.server_settings import Settings, option_parser
+from app.configuration.setting_error import SettingsError
 
 
 def test_defaults_environment_and_options_in_this_order() -> None:
