@@ -6,9 +6,10 @@ the earliest, which is never more than what is done.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.mapping_starts import latest_mapping
 from cluster.model.projected_offsets import ProjectedPartition
 from cluster.model.values import Topic
 from cluster.ports.clock import Clock
@@ -16,6 +17,14 @@ from storage.delivery.mapping_walls import NO_WALL, Passage, passage_of
 from storage.node.partition.node_settings import NodeSettings
 
 PASSAGES_KEPT_MAX = 1_000
+
+
+class Wall(NamedTuple):
+    """Where a group has to stop in a partition, and up to which mapping that says something: one that has not begun
+    there yet may put a wall where there is none now."""
+
+    offset: int
+    mapping: int
 
 
 class GroupsHere(Protocol):
@@ -59,13 +68,17 @@ class MappingPassages:
         self._known: dict[tuple[str, str], tuple[int, Passage]] = {}
         self._turns: dict[tuple[str, str], asyncio.Lock] = {}
 
-    async def wall_in(self, group_id: str, topic: Topic, partition: int, *, since_ms: int) -> int:
+    async def wall_in(self, group_id: str, topic: Topic, partition: int, *, since_ms: int) -> Wall:
         """As `Passage.wall_in`, by what is known since `since_ms` (monotonic)."""
-        state = self._metadata.partition(topic.id, partition)
-        if state is None or not state.mapping_starts:
-            return NO_WALL  # nothing was put there by a mapping that came after another one
+        if not self._has_begun(topic, partition):
+            return Wall(NO_WALL, 0)  # nothing was put there by a mapping that came after another one
         passage = await self._passage(group_id, topic, since_ms)
-        return passage.wall_in(state)
+        state = self._metadata.partition(topic.id, partition)
+        return Wall(NO_WALL, 0) if state is None else Wall(passage.wall_in(state), latest_mapping(state))
+
+    def _has_begun(self, topic: Topic, partition: int) -> bool:
+        state = self._metadata.partition(topic.id, partition)
+        return state is not None and bool(state.mapping_starts)
 
     async def _passage(self, group_id: str, topic: Topic, since_ms: int) -> Passage:
         key = (group_id, topic.id)

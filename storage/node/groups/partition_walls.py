@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from cluster.model.mapping_starts import keeps_order, order_is_lost
-from cluster.model.values import Group, GroupMode
+from cluster.model.values import Group, GroupMode, Topic
 from cluster.ports.clock import Clock
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.mapping_walls import NO_WALL
@@ -29,7 +29,7 @@ class PartitionWalls:
         self._passages = passages
         self._clock = clock
         self._on_returned = on_returned
-        self._passed: dict[str, tuple[int, int]] = {}  # the mapping and the generation, by group
+        self._passed: dict[str, tuple[int, int]] = {}  # the last mapping that had begun, and the generation, by group
         self._met: dict[str, tuple[int, int]] = {}  # where, and in which generation
         self._ringing: dict[str, asyncio.TimerHandle] = {}
 
@@ -39,29 +39,33 @@ class PartitionWalls:
         return NO_WALL if met is None else met[0]
 
     async def end_for(self, group: Group, state: GroupInPartition) -> int:
-        """Where it has to stop now. Raises ServerError WRONG_GROUP_MODE where there is no order for it."""
+        """Where it has to stop now, in this receive: never behind what is there, as a mapping may begin while it looks.
+        Raises ServerError WRONG_GROUP_MODE where there is no order for it."""
         topic = self._host.topic
-        if not topic.mapping or not has_order(group.mode):
+        if not has_order(group.mode):
             return NO_WALL
         if not keeps_order(topic):
             if group.mode is GroupMode.KEY_ORDERED:
                 raise order_is_lost(topic)
             return NO_WALL
-        generation = state.generation
-        if self._passed.get(group.id) == (topic.mapping, generation):
-            return NO_WALL
+        if topic.mapping and self._passed.get(group.id) != (topic.mapping, state.generation):
+            wall = await self._wall(group.id, topic, state.generation)
+            return min(wall, self._host.readable_end)
+        return self._host.readable_end
+
+    async def _wall(self, group_id: str, topic: Topic, generation: int) -> int:
         now_ms = self._clock.monotonic_ms()
-        known = self._met.get(group.id) or self._passed.get(group.id)
+        known = self._met.get(group_id) or self._passed.get(group_id)
         has_sought = known is not None and known[1] != generation
         since_ms = now_ms + 1 if has_sought else now_ms - self._passages.interval_ms
-        wall = await self._passages.wall_in(group.id, topic, self._host.partition, since_ms=since_ms)
-        if wall == NO_WALL:
-            self._met.pop(group.id, None)
-            self._passed[group.id] = (topic.mapping, generation)
+        wall = await self._passages.wall_in(group_id, topic, self._host.partition, since_ms=since_ms)
+        if wall.offset == NO_WALL:
+            self._met.pop(group_id, None)
+            self._passed[group_id] = (wall.mapping, generation)
         else:
-            self._met[group.id] = (wall, generation)
-            self._ring_later(group.id)
-        return wall
+            self._met[group_id] = (wall.offset, generation)
+            self._ring_later(group_id)
+        return wall.offset
 
     def forget(self, group_id: str) -> None:
         """The group was removed."""

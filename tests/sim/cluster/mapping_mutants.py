@@ -6,6 +6,7 @@ from cluster.model.values import Group, PartitionState, Topic
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.mapping_walls import NO_WALL
 from storage.node.groups import mapping_passages
+from storage.node.groups.mapping_passages import MappingPassages, Wall
 from storage.node.groups.partition_walls import PartitionWalls
 from storage.node.partition import mapping_gate
 from storage.node.partition.mapping_gate import MappingGate
@@ -55,10 +56,22 @@ def what_nobody_started_is_through(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(mapping_passages, "passage_of", passage_of)
 
 
+def who_asks_early_is_let_through_for_good(patch: pytest.MonkeyPatch) -> None:
+    """A group that asks when a mapping is known and has not begun in the partition is never kept by it."""
+    original = MappingPassages.wall_in
+
+    async def wall_in(self: MappingPassages, group_id: str, topic: Topic, partition: int, *, since_ms: int) -> Wall:
+        wall = await original(self, group_id, topic, partition, since_ms=since_ms)
+        return wall._replace(mapping=topic.mapping)
+
+    patch.setattr(MappingPassages, "wall_in", wall_in)
+
+
 MAPPING_MUTANTS = (
     new_partitions_do_not_wait,
     only_new_partitions_wait,
     mappings_begin_one_by_one,
     earlier_mappings_are_not_closed,
     what_nobody_started_is_through,
+    who_asks_early_is_let_through_for_good,
 )

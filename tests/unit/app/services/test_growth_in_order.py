@@ -1,6 +1,7 @@
 """A topic's partitions change while groups read it in an order, as clients of a gateway see it. Whole nodes on
 virtual time."""
 
+import asyncio
 from typing import Any
 
 import httpx2
@@ -102,6 +103,32 @@ def test_what_is_sent_after_a_growth_waits_for_what_was_sent_before(nodes: int, 
         assert {placed(message["key"], 5) for message in found} == {each["partition"] for each in found}
         moved = {key for key in KEYS if has_moved(key, 2, 5)}
         assert moved <= {message["key"] for message in found}
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("nodes", NODES)
+def test_who_waits_while_the_topic_grows_waits_on(nodes: int, mode: str) -> None:
+    """It asks again at every news, also when the mapping is known and has begun nowhere yet: that nothing keeps the
+    group from what is there by then says nothing of what comes."""
+
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, mode, partitions=3)
+        held = await receive(client, waitSeconds=2)
+        while len(held) < len(KEYS):
+            held += await receive(client, waitSeconds=2)
+        waiting = asyncio.create_task(receive(client, waitSeconds=20))
+        await cluster.clock.sleep(1_000)
+        await grow(cluster, client, 5)
+        await send(client, "second", keys=[key for key in KEYS if has_moved(key, 3, 5) and placed(key, 5) < 3])
+        await cluster.clock.sleep(3_000)
+        assert not waiting.done(), waiting.result()
+        assert await receive(client) == []
+        for message in held:
+            await ack(client, [message])
+        found = await waiting
+        assert whats(found) == {"second"}
 
     ClusterBuilder().nodes(nodes).gateway().run(main)
 

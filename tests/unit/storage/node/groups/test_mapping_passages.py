@@ -61,7 +61,7 @@ class Scene:
     async def walls(self, group_id: str = "g", *, age_ms: int = 1_000) -> list[int]:
         since_ms = self.clock.monotonic_ms() - age_ms
         walls = [self.passages.wall_in(group_id, TOPIC, number, since_ms=since_ms) for number in range(3)]
-        return list(await asyncio.gather(*walls))
+        return [wall.offset for wall in await asyncio.gather(*walls)]
 
 
 async def test_who_is_through_the_others_is_let_through() -> None:
