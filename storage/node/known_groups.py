@@ -22,7 +22,7 @@ class KnownGroups:
         look = partial(self._metadata.group_by_id, group_id)
         group = look() or await wait_for_metadata(self._metadata, look, timeout_ms=self._metadata_lag_ms_max)
         if group is None:
-            raise ServerError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
+            raise group_not_found()
         return group
 
     async def served(self, group_id: str) -> Group:
@@ -33,3 +33,7 @@ class KnownGroups:
             detail = f"The group's mode is {group.mode.value}; only {served} ones are served."
             raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail)
         return group
+
+
+def group_not_found() -> ServerError:
+    return ServerError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")

@@ -14,6 +14,7 @@ from storage.node.consumers_seen import ConsumersSeen
 from storage.node.exclusive_receiver import ExclusiveReceiver, PartitionsOf, StartGroups
 from storage.node.groups.partition_groups import empty_reason_of
 from storage.node.groups.waiting import TopicReaders, WaitingReceive
+from storage.node.known_groups import group_not_found
 from storage.node.matching_receiver import MatchingReceiver
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 
@@ -24,8 +25,8 @@ Failures = Callable[[], Mapping[tuple[str, int], ServerError]]
 class Receiver:
     """`partitions_of(topic_id)` are those that the node leads now, `failures` say why others are not served;
     `start_groups` gives a group its start position in those that it has not read yet; False where more of them came
-    meanwhile. `latest_group` is the group as it is known now: who waits goes by that, and nothing is given of what is
-    paused."""
+    meanwhile. `known_group` is the group as it is known now: who waits goes by that, and nothing is given of what is
+    paused, or when the group was deleted."""
 
     def __init__(
         self,
@@ -34,14 +35,14 @@ class Receiver:
         start_groups: StartGroups,
         *,
         clock: Clock,
-        latest_group: Callable[[Group], Group],
+        known_group: Callable[[str], Group | None],
         waiting_max: int,
     ) -> None:
         self._partitions_of = partitions_of
         self._failures = failures
         self._start_groups = start_groups
         self._clock = clock
-        self._latest_group = latest_group
+        self._known_group = known_group
         self._limits = ConsumerLimits(partitions_of)
         self._waiting_for: dict[WaitingReceive, Group] = {}
         self._waiting_max = waiting_max
@@ -55,7 +56,7 @@ class Receiver:
             self.readers,
             start_groups,
             clock=clock,
-            latest_group=latest_group,
+            latest_group=self._latest_group,
             admit=self.admit,
             dismiss=self.dismiss,
             is_stopping=lambda: self._is_stopping,
@@ -67,7 +68,7 @@ class Receiver:
             start_groups,
             clock=clock,
             limits=self._limits,
-            latest_group=latest_group,
+            latest_group=self._latest_group,
             admit=self.admit,
             dismiss=self.dismiss,
             give_back=self._give_back,
@@ -122,12 +123,13 @@ class Receiver:
             readers.wake_everybody()
 
     def groups_changed(self) -> None:
-        """Groups are not what they were: who waits for one that is set otherwise now, or goes on, looks again."""
+        """Groups are not what they were: who waits for one that is set otherwise now, goes on, or was deleted, looks
+        again."""
         changed: dict[str, None] = {}
         for waiter, seen in self._waiting_for.items():
-            latest = self._latest_group(seen)
+            latest = self._known_group(seen.id)
             if latest is not seen and latest != seen:
-                self._waiting_for[waiter] = latest
+                self._waiting_for[waiter] = latest or seen
                 changed[seen.id] = None
         for group_id in changed:
             for readers in self._topics.values():
@@ -141,6 +143,14 @@ class Receiver:
     def forget_group(self, group_id: str) -> None:
         for readers in self._topics.values():
             readers.remove_group(group_id)
+
+    def _latest_group(self, group: Group) -> Group:
+        """Raises ServerError GROUP_NOT_FOUND for one that was deleted meanwhile: its receipts could not be settled, and
+        another one that has its name gives the same messages to others."""
+        latest = self._known_group(group.id)
+        if latest is None:
+            raise group_not_found()
+        return latest
 
     def _check_served(self, topic_ids: list[str]) -> None:
         """That there is nothing would be taken for "nothing new" where all that there is cannot be served."""

@@ -135,7 +135,7 @@ class StorageNode:
             lambda: self._replicas.failures,
             self._starts.start,
             clock=ports.clock,
-            latest_group=lambda group: ports.metadata.group_by_id(group.id) or group,
+            known_group=ports.metadata.group_by_id,
             waiting_max=settings.waiting_receives_max,
         )
         self._held_back = HeldBack(ports.metadata, held.of_topic, self._receiver.seen, ports.clock)

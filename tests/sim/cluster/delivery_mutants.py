@@ -24,16 +24,18 @@ def leaders_forget_pauses(patch: pytest.MonkeyPatch) -> None:
     original = Receiver.__init__
 
     def init(
-        self: Receiver, *arguments: Any, clock: Clock, latest_group: Callable[[Group], Group], **more: Any
+        self: Receiver, *arguments: Any, clock: Clock, known_group: Callable[[str], Group | None], **more: Any
     ) -> None:
         began_ms = clock.now_ms()
 
-        def known(group: Group) -> Group:
-            latest = latest_group(group)
+        def known(group_id: str) -> Group | None:
+            latest = known_group(group_id)
+            if latest is None:
+                return None
             pauses = tuple(pause for pause in latest.pauses if pause.since_ms >= began_ms)
             return msgspec.structs.replace(latest, pauses=pauses)
 
-        original(self, *arguments, clock=clock, latest_group=known, **more)
+        original(self, *arguments, clock=clock, known_group=known, **more)
 
     patch.setattr(Receiver, "__init__", init)
 
