@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from cluster.model.values import Assignor
-from tests.sim.clients import Surroundings
+from tests.sim.clients import UNKNOWN_CODES, Surroundings
 from tests.sim.cluster.administrator import Administrator
 from tests.sim.cluster.machines import Surrounding
 from tests.sim.options import Fault
@@ -245,6 +245,6 @@ class CommittedTopics:
 
     def _code(self, document: dict[str, Any]) -> str:
         code = str(document.get("code", ""))
-        if code == "INTERNAL" or (code and not document["retriable"] and code not in FORESEEN):
+        if code == "INTERNAL" or (code and not document["retriable"] and code not in FORESEEN | UNKNOWN_CODES):
             self.violations.append(f"about commits: {document}")
         return code

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from acklog.wire.identifiers import parse_message_id
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.model.values import CleanupPolicy, TopicConfig
-from tests.sim.clients import Surroundings, items_of, outcome_of
+from tests.sim.clients import UNKNOWN_CODES, Surroundings, items_of, outcome_of
 from tests.sim.cluster.administrator import Administrator
 from tests.sim.cluster.machines import Surrounding
 from tests.sim.cluster.view_judgement import Latest, Page, ViewJudge, Write
@@ -237,7 +237,8 @@ class ViewTopic:
 
     def _code(self, document: dict[str, Any]) -> str:
         code = str(document.get("code", ""))
-        may_be = {"PARTITION_NOT_FOUND", "INVALID_FIELD"}  # where it has not grown after all, or not everybody knows
+        # Where it has not grown after all, or not everybody knows; and where the only node's disk has failed.
+        may_be = {"PARTITION_NOT_FOUND", "INVALID_FIELD", *UNKNOWN_CODES}
         if code == "INTERNAL" or (code and not document["retriable"] and code not in may_be):
             self.violations.append(f"about a view: {document}")
         return code
