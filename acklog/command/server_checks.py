@@ -263,6 +263,10 @@ class ServerChecks:
             )
         else:
             yield ok("groups", f"{count_text(len(groups), 'group')}, nothing waits without a consumer")
+        blocked = [f"{lag.group} in {lag.topic} ({lag.blocked:,})" for lag in lags if lag.blocked]
+        if blocked:
+            finding = f"messages that nobody is given before a person decides: {names_text(blocked)}"
+            yield warn("blocked", finding, "See what they hold up: acklog keys list GROUP; then keys release or skip.")
         lost = [f"{lag.group} in {lag.topic} ({lag.lost:,})" for lag in lags if lag.lost]
         if lost:
             advice = "Let consumers be faster, or keep messages longer: acklog topics update TOPIC --retention 14d."
@@ -361,8 +365,8 @@ def _refusals(metrics: ServerMetrics) -> Check:
 
 
 def _seems_idle(lag: TopicLag) -> bool:
-    """Something could be delivered, and nothing is."""
-    return lag.waiting > 0 and lag.in_flight == 0 and not lag.is_paused
+    """Something could be delivered, and nothing is. What waits behind a blocked message could not."""
+    return lag.waiting > 0 and lag.in_flight == 0 and not lag.is_paused and not lag.blocked
 
 
 def _said(error: "AcklogError") -> str:

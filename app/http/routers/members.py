@@ -26,7 +26,7 @@ def add_members(router: APIRouter, services: HttpServices) -> None:
         NO_PARAMETERS.parse(request.scope["query_string"])
         return json_response(await services.members.members(request.path_params["group"], principal))
 
-    @router.put("/groups/{group}/members/{member}", operation_id="joinGroup", tags=["groups"])
+    @router.put("/groups/{group}/members/{member:path}", operation_id="joinGroup", tags=["groups"])
     async def join_group(request: Request) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
@@ -36,7 +36,7 @@ def add_members(router: APIRouter, services: HttpServices) -> None:
         group, member = request.path_params["group"], path_text(request, "member")
         return json_response(await services.members.join(group, member, fields, principal))
 
-    @router.post("/groups/{group}/members/{member}/heartbeat", operation_id="heartbeat", tags=["groups"])
+    @router.post("/groups/{group}/members/{member:path}/heartbeat", operation_id="heartbeat", tags=["groups"])
     async def heartbeat(request: Request) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
@@ -46,7 +46,7 @@ def add_members(router: APIRouter, services: HttpServices) -> None:
         async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
             return json_response(await services.members.heartbeat(group, member, fields, principal, watch))
 
-    @router.delete("/groups/{group}/members/{member}", operation_id="leaveGroup", tags=["groups"])
+    @router.delete("/groups/{group}/members/{member:path}", operation_id="leaveGroup", tags=["groups"])
     async def leave_group(request: Request) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)

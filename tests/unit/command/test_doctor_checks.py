@@ -296,6 +296,15 @@ class TestServer:
         assert idle["groups"].outcome is CheckOutcome.WARN
         assert "mail in orders (50)" in idle["groups"].finding
 
+    def test_what_waits_for_a_decision_waits_for_no_consumer(self) -> None:
+        counts = {"lost": 0, "in_flight": 0, "delayed": 0, "done_above": 0, "blocked": 1}
+        rows = [PartitionProgress("orders", 0, progress=3, lag=5, **counts)]
+        found = diagnose(FakeServer(groups=[_group("mail")], offsets=[rows]))
+        assert found["groups"].outcome is CheckOutcome.OK
+        assert found["blocked"].outcome is CheckOutcome.WARN
+        assert found["blocked"].finding.endswith("mail in orders (1)")
+        assert "acklog keys list" in found["blocked"].advice
+
     def test_a_partition_that_is_gone_needs_no_leader(self) -> None:
         settings = TopicConfig("time", -1, -1, 1, 1, 1, 1)
         states = [PartitionState(0, leader=1), PartitionState(1, life="gone")]

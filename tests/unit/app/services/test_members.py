@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -334,5 +335,23 @@ def test_the_groups_state_gets_replicas_when_there_are_nodes_for_them() -> None:
         assert (await client.put("/groups/and-more", json={"mode": "exclusive"})).status_code == 201
         assert replicated() == (3, 2)
         assert (await beat(client, "one", one["memberEpoch"]))["assignment"] == one["assignment"]
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+@pytest.mark.parametrize("name", ["host-3/4711", "a/heartbeat", "/", "a b?c#d%2F", "ä/ö"])
+def test_a_name_may_have_what_parts_paths(name: str) -> None:
+    """A receive alone makes a member of any name, which has to be able to leave."""
+
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster)
+        path = quote(name, safe="")
+        joined = await join(client, path)
+        assert (joined["member"], len(joined["assignment"])) == (name, 6)
+        assert (await beat(client, path, joined["memberEpoch"]))["member"] == name
+        query = {"queue": "orders", "group": "workers", "mode": "exclusive", "consumer": name}
+        assert (await client.get("/messages", params=query)).status_code == 200
+        assert (await client.delete(f"{MEMBERS}/{path}")).status_code == 204
+        assert (await client.get(MEMBERS)).json()["members"] == []
 
     ClusterBuilder().nodes(1).gateway().run(main)
