@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import gc
 import logging
 import shutil
 import tempfile
@@ -13,6 +14,15 @@ NEEDED_FREE_BYTES = 8 << 30
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="scenario files: write what comes out, instead of judging")
+
+
+COLLECTION_THRESHOLDS = (50_000, 20, 50)
+"""Of the garbage collector. By default it looks through what simulated clusters and models are made of all the while,
+for a tenth of the time."""
+
+
+def pytest_configure() -> None:
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
 
 
 def pytest_sessionstart() -> None:

@@ -165,6 +165,7 @@ def drained(url: str, node: int) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.faults
 async def test_an_update_is_not_noticed(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     async with unnoticed(pytestconfig, tmp_path, pace=0.1, per_second=100) as changes:
         await changes.release.upgrade(nodes=OTHER_PODS, gateways=OTHER_PODS)

@@ -27,7 +27,7 @@ ONLY_HEIR_IS_DRAINED = 1761
 """A leader that hears nobody hands over to it, and is not given the leadership back for the drain's sake."""
 
 SEEDS = (
-    *range(50),
+    *range(20),
     LOST_BEHIND_AN_ANSWER,
     LEADERSHIP_GOES_HOME,
     LEADER_HEARS_LATE,
