@@ -137,7 +137,10 @@ def _run_many(seeds: range, arguments: argparse.Namespace) -> int:
     totals = _Totals()
     console = Console()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with ProcessPoolExecutor(arguments.processes, initializer=_collect_seldom) as pool, Progress(*columns, console=console) as progress:
+    with (
+        ProcessPoolExecutor(arguments.processes, initializer=_collect_seldom) as pool,
+        Progress(*columns, console=console) as progress,
+    ):
         task = progress.add_task("seeds", total=len(seeds))
         cluster, twice = [arguments.cluster] * len(seeds), [arguments.twice] * len(seeds)
         for summary in pool.map(_summarise, seeds, cluster, twice):
