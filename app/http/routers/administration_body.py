@@ -17,8 +17,8 @@ async def body_of(
     or_scope: Scope | None = None,
     bytes_max: int = ADMINISTRATION_BYTES_MAX,
 ) -> bytes:
-    """`scope` is one that the call needs in any case: nothing is read for who may not make it. Where the body says which of
-    two calls it is, one may need that and the other `or_scope`.
+    """`scope` is one that the call needs in any case: nothing is read for who may not make it. Where the body says
+    which of two calls it is, one may need that and the other `or_scope`.
 
     Raises ServerError FORBIDDEN, and what `read_body` raises.
     """
