@@ -484,7 +484,7 @@ class TestDeadLetters:
 
     def test_show(self, acklog: Acklog, topic: str, letters: str) -> None:
         rows = acklog("dlq", "show", letters).stdout.splitlines()
-        assert rows[0].split() == ["LETTER", "FROM", "GROUP", "ATTEMPTS", "CAUSE", "DIED", "KEY", "BODY"]
+        assert rows[0].split() == ["LETTER", "FROM", "GROUP", "ATTEMPTS", "DIED", "KEY", "BODY"]
         assert [row.split()[-1] for row in rows[1:]] == ['{"n":1}', '{"n":2}', '{"n":3}']
         assert len(acklog("dlq", "show", letters, "--json", "--max", "2").document["letters"]) == 2
         assert '{"n":1}' in acklog("dlq", "show", letters, "--no-color", is_terminal=True).stdout
