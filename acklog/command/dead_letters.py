@@ -33,6 +33,7 @@ class Origin:
     group: str = ""
     attempts: str = ""
     reasons: str = ""
+    cause: str = ""
 
     @classmethod
     def of(cls, message: "StoredMessage") -> "Origin":
@@ -41,11 +42,18 @@ class Origin:
     def place(self) -> str:
         return f"{self.topic} {self.partition}:{self.offset}" if self.topic else "unknown"
 
+    @property
+    def has_expired(self) -> bool:
+        """Its time to live was over, however many attempts it had left."""
+        return self.cause == "expired"
+
     def reason(self) -> str:
         """Why it is here, in a few words."""
         if not self.topic:
             return "not a dead letter"
         attempts = "1 attempt" if self.attempts == "1" else f"{self.attempts} attempts"
+        if self.has_expired:
+            return f"expired in group {self.group}, " + ("untried" if self.attempts == "0" else f"after {attempts}")
         said = self.said()
         return f"{attempts} of group {self.group} failed" + (f": {said[-1].reason}" if said else "")
 

@@ -40,6 +40,7 @@ _EXIT_CODES = {
     "UNAVAILABLE": ExitCode.SERVER_AWAY,
     "SHUTTING_DOWN": ExitCode.SERVER_AWAY,
 }
+HINT_SCHEDULE_ID = "A schedule id begins with s-, as acklog send --delay and acklog schedule list print it."
 _HINTS = {
     "UNAUTHENTICATED": "Give a token: --token, ACKLOG_TOKEN, or acklog profile add NAME --server URL --ask-token.",
     "FORBIDDEN": "Use a token that may do this; whoever runs the server grants what a token allows.",
@@ -179,8 +180,14 @@ def _of_sdk(error: "AcklogError", server: str) -> ShownFailure:
         code=error.code,
         field=error.field or "",
         near=tuple(error.near),
-        hint=_HINTS.get(error.code, "Try again in a moment." if error.retriable else ""),
+        hint=_hint_of(error),
     )
+
+
+def _hint_of(error: "AcklogError") -> str:
+    if error.code == "INVALID_MESSAGE_ID" and error.field == "scheduleId":
+        return HINT_SCHEDULE_ID
+    return _HINTS.get(error.code, "Try again in a moment." if error.retriable else "")
 
 
 def _sentence(detail: str, field: str) -> str:

@@ -23,7 +23,7 @@ def show_letters(session: Session, letters: "list[StoredMessage]", *, empty: str
                 Cell(letter.message_id, "muted"),
                 Cell(destination or origin.place(), "name"),
                 origin.group,
-                Cell(origin.attempts, "warning"),
+                Cell(f"{origin.attempts}, expired" if origin.has_expired else origin.attempts, "warning"),
                 ago_text(letter.append_time_ms, now_ms),
                 letter.key or "",
                 body_cell(letter),

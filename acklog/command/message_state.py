@@ -72,8 +72,10 @@ def explain_state(
             drop,
         )
     if state.state == "deadLettering":
+        is_used_up = message.expires_at_ms is None or state.attempts >= attempts_max
+        why = "attempts are used up" if is_used_up else "time to live is over"
         return Explanation(
-            f"Its attempts are used up; {used}.",
+            f"Its {why}; {used}.",
             f"It is being moved to {letters}.",
             f"See it there: acklog dlq show {letters}",
         )
@@ -85,8 +87,10 @@ def explain_state(
             f"Try it again: acklog keys release {named}. Give it up: acklog keys skip {named}",
         )
     if state.state == "deadLettered":
+        may_have_expired = message.expires_at_ms is not None and message.expires_at_ms <= now_ms
+        why = "attempts were used up" + (", or its time to live was over" if may_have_expired else "")
         return Explanation(
-            f"Dead: its attempts were used up, and it was moved to {letters}.",
+            f"Dead: its {why}; it was moved to {letters}.",
             "The group does not get it again.",
             f"See why: acklog dlq show {letters}. Once the cause is gone: acklog dlq retry {letters}",
         )

@@ -53,23 +53,28 @@ def parse_moment(text: str, *, now_ms: int, field: str) -> int:
     duration = _DURATION.fullmatch(text)
     if duration is not None:
         return max(0, now_ms - int(float(duration[1]) * _UNITS_MS[duration[2]]))
+    return _parse_time(text, field=field, durations="15m, 2h or 3d (ago)")
+
+
+def _parse_time(text: str, *, field: str, durations: str) -> int:
+    """Of the calendar, or in milliseconds. `durations` may be written, too."""
     if _MILLISECONDS.fullmatch(text):
         return int(text)
     try:
         return max(0, int(datetime.fromisoformat(text).timestamp() * 1000))
     except (ValueError, OverflowError) as error:
-        hint = "Write it as 15m, 2h or 3d (ago), as 2026-11-21T12:00, or in milliseconds since 1970."
+        hint = f"Write it as {durations}, as 2026-11-21T12:00, or in milliseconds since 1970."
         raise UsageError(f"{text!r} is not a time", field=field, hint=hint) from error
 
 
 def future_moment(text: str, *, now_ms: int, field: str) -> int:
-    """A moment to come: `+15m` from now; all else as `parse_moment` has it. Raises UsageError."""
+    """A moment to come: `+15m` from now; a time or milliseconds as `parse_moment` has them. Raises UsageError."""
     duration = _DURATION.fullmatch(text.removeprefix("+")) if text.startswith("+") else None
     if duration is not None:
         return now_ms + int(float(duration[1]) * _UNITS_MS[duration[2]])
     if _DURATION.fullmatch(text):
         raise UsageError(f"{text!r} is in the past", field=field, hint=f"From now it is +{text}.")
-    return parse_moment(text, now_ms=now_ms, field=field)
+    return _parse_time(text, field=field, durations="+15m, +2h or +3d (from now)")
 
 
 def _local(time_ms: int) -> datetime:

@@ -29,13 +29,20 @@ def filter_of(text: str | None, tags: str | None) -> str:
     if tags is None:
         return "" if named is None else named.text
     tagged = filter_by_tags(_tags_of(tags))
-    return read_filter((tagged if named is None else both(tagged, named)).text, field="filter").text
+    wanted = tagged if named is None else both(tagged, named)
+    try:
+        return parse_filter(wanted.text).text
+    except FilterError as error:  # where it says so is in no text that was sent
+        detail = f"the filter that they make is refused: {error.expected}"
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="tags") from error
 
 
 def _tags_of(text: str) -> Iterable[str]:
     tags = text.split(",")
     if not all(tags):
         raise ServerError(ProblemCode.INVALID_FIELD, "must be tags with commas between them", field="tags")
+    if len(set(tags)) > limits.FILTER_VALUES_MAX:
+        raise ServerError(ProblemCode.INVALID_FIELD, f"has more than {limits.FILTER_VALUES_MAX} tags", field="tags")
     if any(len(tag.encode()) > limits.TAG_BYTES_MAX for tag in tags):
         detail = f"no tag is longer than {limits.TAG_BYTES_MAX} bytes"
         raise ServerError(ProblemCode.INVALID_FIELD, detail, field="tags")

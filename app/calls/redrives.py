@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.identifiers import MessageId
@@ -48,8 +48,9 @@ class RedrivePartView(msgspec.Struct, rename="camel"):
 
 class RedriveView(msgspec.Struct, rename="camel", omit_defaults=True):
     """`state` is "running", "done", "cancelled" or "gone" (its topic of dead letters was deleted). `total` letters had
-    not been handled when the job was made. `moved` are stored where they go and handled; `failed` stay where they are.
-    Times are in milliseconds."""
+    not been handled when the job was made. `to` is where they go, null where that topic was deleted; it is left out
+    where each goes to where it came from. `moved` are stored there and handled; `failed` stay where they are. Times are
+    in milliseconds."""
 
     job_id: str
     group: str
@@ -59,7 +60,7 @@ class RedriveView(msgspec.Struct, rename="camel", omit_defaults=True):
     total: int
     moved: int
     failed: int
-    to: str | None = None
+    to: str | UnsetType | None = UNSET
     filter: str | None = None
     rate_per_second: int | None = None
     cancelled_at: int | None = None

@@ -1,5 +1,7 @@
 """Jobs that send dead letters back. The nodes that lead the letters do it; here it is said what, and told how far."""
 
+from msgspec import UNSET
+
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
@@ -169,7 +171,7 @@ class RedriveService:
             job.letters,
             sum(view.moved for view in views),
             sum(view.failed for view in views),
-            to=None if target is None else target.name,
+            to=(None if target is None else target.name) if job.target_id else UNSET,
             filter=job.filter,
             rate_per_second=job.rate_per_second,
             cancelled_at=job.cancelled_at_ms if job.is_cancelled else None,

@@ -16,6 +16,13 @@ class Quota(NamedTuple):
     name: str
     per_second: int
 
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Of its key: the kind, whose it is, and the setting. A token's name may have slashes."""
+        kind, _, rest = self.key.partition("/")
+        identity, _, setting = rest.rpartition("/")
+        return kind, identity, setting
+
 
 def quota_of(kind: str, identity: str, name: str, setting: str, per_second: int) -> Quota:
     return Quota(f"{kind}/{identity}/{setting}", f"{kind}/{name}/{setting}", per_second)

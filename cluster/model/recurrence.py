@@ -1,11 +1,13 @@
 """When a recurring schedule is due: cron in a time zone, or every so often. Times are in milliseconds since 1970.
 
-Cron is that of Debian, also where clocks are changed (by the library cronsim). A time zone's rules are a table of the
-machine's, or of the package tzdata: the one thing here that is read from a file, once.
+Cron is that of Debian, also where clocks are changed. Its fields are read, and gone through, by the library cronsim. A
+time zone's rules are a table of the machine's, or of the package tzdata: the one thing here that is read from a file,
+once.
 """
 
+from collections import deque
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -19,6 +21,7 @@ EVERY_MS_MIN = 1_000
 EVERY_MS_MAX = 365 * 24 * 60 * 60 * 1000
 _FIRST_LOOK_BACK_MS = 60_000
 _LOOK_BACK_GROWTH = 2
+_PUT_BACK_MAX = timedelta(hours=24)
 _FIELDS = ("second", "minute", "hour", "day-of-month", "month", "day-of-week")
 _EXPECTED = {
     "second": "0 to 59",
@@ -139,13 +142,54 @@ class Recurrence:
             count += 1
 
     def _by_cron(self, time_ms: int) -> Iterator[int]:
-        assert self._rule.cron is not None
-        last_ms = time_ms
+        last_ms, found_by = time_ms, self._at_fixed_times if self._has_fixed_times() else self._by_the_clock
         try:
-            for found in CronSim(self._rule.cron, datetime.fromtimestamp(time_ms // 1000, self._zone)):
+            for found in found_by(datetime.fromtimestamp(time_ms // 1000, self._zone)):
                 found_ms = int(found.timestamp()) * 1000
                 if found_ms > last_ms:  # where clocks are changed, two may fall together, or behind
                     last_ms = found_ms
                     yield found_ms
-        except OverflowError:  # beyond the year 9999
+        except (OverflowError, ValueError):  # beyond the year 9999
             return
+
+    def _has_fixed_times(self) -> bool:
+        """Each of which comes once, whatever becomes of the clocks; others go on in their rhythm, or are literal."""
+        assert self._rule.cron is not None
+        fields = self._rule.cron.split()
+        return self._zone is UTC or (len(fields) == 5 and not (fields[0][0] == "*" or fields[1][0] == "*"))
+
+    def _at_fixed_times(self, after: datetime) -> Iterator[datetime]:
+        assert self._rule.cron is not None
+        return CronSim(self._rule.cron, after)
+
+    def _by_the_clock(self, after: datetime) -> Iterator[datetime]:
+        """Whenever a clock on the wall shows such a time: not where that is left out, twice where it is there twice.
+
+        Wall times are gone through without their zone: the library would count whole hours from a midnight that may be
+        left out, or over a change by half an hour, and step over what is there.
+        """
+        assert self._rule.cron is not None
+        shown_again: deque[datetime] = deque()
+        for wall in CronSim(self._rule.cron, _first_shown_after(after)):
+            first, again = wall.replace(tzinfo=self._zone), wall.replace(tzinfo=self._zone, fold=1)
+            if not _is_shown(first):
+                continue
+            while shown_again and shown_again[0].timestamp() < first.timestamp():
+                yield shown_again.popleft()
+            yield first
+            if again.timestamp() > first.timestamp():
+                shown_again.append(again)
+        yield from shown_again
+
+
+def _first_shown_after(time: datetime) -> datetime:
+    """No clock on the wall shows an earlier time from then on. It may be put back soon, and show again what it did."""
+    soon = (time.astimezone(UTC) + _PUT_BACK_MAX).astimezone(time.tzinfo)
+    offset, offset_soon = time.utcoffset(), soon.utcoffset()
+    assert offset is not None
+    assert offset_soon is not None
+    return time.replace(tzinfo=None, fold=0) - max(offset - offset_soon, timedelta())
+
+
+def _is_shown(wall: datetime) -> bool:
+    return wall.astimezone(UTC).astimezone(wall.tzinfo).replace(tzinfo=None) == wall.replace(tzinfo=None)

@@ -11,6 +11,7 @@ fresh, except for a few that old receipts or a replay speak of.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from storage.delivery.blocked_set import BlockedSet
 from storage.delivery.dead_letter_queue import DeadLetterQueue
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.done_listener import DoneListener
@@ -51,7 +52,7 @@ class PartitionGroupState:
         self.interrupted: dict[int, LeaseBatch] = {}
         self.returns = ReturnQueue()
         self.dead_letters = DeadLetterQueue()
-        self.blocked: set[int] = set()
+        self.blocked = BlockedSet()
         self.pending = PendingOffsets()
         self.skipping = OffsetRanges()
         self.postponed_from: int | None = None

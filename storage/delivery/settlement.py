@@ -8,22 +8,21 @@ from collections.abc import Iterable
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
-from cluster.model.values import Exhausted, Expired, GroupSettings
+from cluster.model.values import Exhausted, GroupSettings
 from storage.delivery.backoff import chance_of, retry_delay_ms
 from storage.delivery.group_in_partition import SettleDecision
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import Lease, counted_attempt
 from storage.delivery.message_view import message_state
+from storage.delivery.outlived import outlive
 from storage.delivery.receipts import ReceiptClaim, judge, may_be_anothers
 from storage.delivery.records import (
     BLOCKED,
     DEAD_LETTER,
-    OUTLIVED,
     Acked,
     Cause,
     Returned,
     ReturnedItem,
-    SkipCause,
     Skipped,
     offsets_of,
     pack_offsets,
@@ -208,20 +207,13 @@ class Settlement:
     def outlive(self, items: Iterable[ReceiptClaim], *, wall_now_ms: int) -> Skipped | Returned | None:
         """Nobody has seen these leases, and nobody will: the time to live of their messages is over. They are passed
         over for good (rule R41), or go to the dead-letter topic, and hold up nobody; their attempts do not count."""
-        state = self._state
-        offsets = [item.offset for item in items if self.is_out(item) and item.offset not in state.pending]
-        if not offsets:
-            return None
-        if self.settings.on_expired is Expired.DEAD_LETTER:
-            return self._returned({offset: self._outlived(offset) for offset in offsets}, wall_now_ms)
-        runs = pack_offsets(offsets)
-        state.mark_pending(offsets_of(runs), end=sum(runs))
-        return Skipped(state.group_id, state.progress.generation, runs, SkipCause.EXPIRED)
-
-    def _outlived(self, offset: int) -> ReturnedItem:
-        before = self._state.progress.retries.get(offset)
-        attempts, epoch = (0, self._leader_epoch) if before is None else (before.attempts, before.leader_epoch)
-        return ReturnedItem(offset, attempts, OUTLIVED, Cause.OUTLIVED, epoch)
+        return outlive(
+            self._state,
+            [item.offset for item in items if self.is_out(item)],
+            on_expired=self.settings.on_expired,
+            leader_epoch=self._leader_epoch,
+            wall_now_ms=wall_now_ms,
+        )
 
     def is_out(self, item: ReceiptClaim) -> bool:
         """It names a lease that there is now."""

@@ -27,7 +27,7 @@ def check_state(state: PartitionGroupState) -> None:
             else queued or is_seen_later
         ), f"offset {offset} was given back and is in no queue"
     blocked = {offset for offset, retry in progress.retries.items() if retry.is_blocked}
-    assert state.blocked == blocked, "who waits for a person is not what the records say"
+    assert set(state.blocked) == blocked, "who waits for a person is not what the records say"
     tracked = (state.leases.by_offset, state.released, state.interrupted, progress.retries, state.pending.counts)
     known = dict.fromkeys(offset for each in tracked for offset in each if not progress.is_done(offset))
     passed = max(not_postponed_below, progress.progress)

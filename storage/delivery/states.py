@@ -78,6 +78,8 @@ TRANSITIONS: dict[tuple[MessageState, MessageEvent], MessageState] = {
     (_S.PASSED_OVER, _E.ACK): _S.PASSED_OVER,
     (_S.WAITING, _E.OUTLIVE): _S.EXPIRED,
     (_S.WAITING, _E.OUTLIVE_AS_LETTER): _S.DEAD_LETTERING,
+    **{(state, _E.OUTLIVE): _S.EXPIRED for state in (_S.BLOCKED, _S.DEAD_LETTERING)},
+    **{(state, _E.OUTLIVE_AS_LETTER): _S.DEAD_LETTERING for state in (_S.BLOCKED, _S.DEAD_LETTERING)},
     (_S.EXPIRED, _E.ACK): _S.EXPIRED,
     (_S.DONE, _E.ACK): _S.DONE,
     (_S.DEAD_LETTERED, _E.ACK): _S.DEAD_LETTERED,

@@ -2,7 +2,8 @@
 
 The model is what was acknowledged, and when each message expires. Whatever happens, failovers and records that could
 not be written among it: nobody is given what has expired, nothing is passed over before it has, each key and partition
-keeps its order, and in the end all is done, as its acks and the clock say.
+keeps its order, and in the end all is done, as its acks and the clock say. That holds where attempts are used up, too:
+a letter says so only of what had not expired when it came back, and nobody has to decide about what has expired.
 """
 
 from typing import Any
@@ -12,11 +13,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from cluster.model.values import Expired, Group, GroupMode, GroupSettings
+from cluster.model.values import Exhausted, Expired, Group, GroupMode, GroupSettings
 from storage.delivery.candidates import CandidateIndex, CandidateRun
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease
+from storage.delivery.outlived import outlive_given_up
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import Returned, SkipCause, Skipped, Started, decode_records, encode_records, offsets_of
 
@@ -30,6 +32,8 @@ class LifetimeMachine(RuleBasedStateMachine):
 
     mode = GroupMode.SHARED
     on_expired = Expired.SKIP
+    on_exhausted = Exhausted.DEAD_LETTER
+    max_attempts = 100
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,6 +43,7 @@ class LifetimeMachine(RuleBasedStateMachine):
         self.undecided: list[Any] = []
         self.held: list[Lease] = []
         self.acked: set[int] = set()
+        self.given_up: set[int] = set()
         self.expires_ms = {offset: 1_000 + (10, 40, 1_000_000)[offset * 7 % 5 % 3] + offset for offset in range(COUNT)}
         self.fail_over()
         self.write(Started(GROUP, 0))
@@ -48,7 +53,12 @@ class LifetimeMachine(RuleBasedStateMachine):
 
     @property
     def group(self) -> GroupInPartition:
-        terms = GroupSettings(max_attempts=100, on_expired=self.on_expired, retry_backoff_min_ms=0)
+        terms = GroupSettings(
+            max_attempts=self.max_attempts,
+            on_expired=self.on_expired,
+            on_exhausted=self.on_exhausted,
+            retry_backoff_min_ms=0,
+        )
         group = self.partition.as_it_is_set(Group(GROUP, "workers", 0, self.mode, terms))
         assert group is not None
         return group
@@ -117,7 +127,8 @@ class LifetimeMachine(RuleBasedStateMachine):
         step = KEYS if self.mode is GroupMode.KEY_ORDERED else 1
         held = {each.offset for each in self.held}
         for before in range(lease.offset % step, lease.offset, step):
-            assert before in held or before in self.acked or self.expires_ms[before] <= self.now_ms, "out of its order"
+            is_done = before in self.acked or before in self.given_up
+            assert before in held or is_done or self.expires_ms[before] <= self.now_ms, "out of its order"
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -147,10 +158,37 @@ class LifetimeMachine(RuleBasedStateMachine):
     @rule()
     def dead_letters(self) -> None:
         for letter in self.group.dead_letters(limit=COUNT, now_ms=self.now_ms):
-            assert letter.is_expired
-            assert self.on_expired is Expired.DEAD_LETTER
-            assert self.expires_ms[letter.offset] <= self.now_ms
+            if letter.is_expired:
+                assert self.on_expired is Expired.DEAD_LETTER
+                assert self.expires_ms[letter.offset] <= self.now_ms
+            elif letter.history.last_ms >= self.expires_ms[letter.offset]:
+                self.outlive([letter.offset])
+                self.group.dead_letter_failed([letter.offset], retry_at_ms=self.now_ms)
+                continue
+            else:
+                assert self.on_exhausted is Exhausted.DEAD_LETTER
+                assert letter.attempts == self.max_attempts
+                self.given_up.add(letter.offset)
             self.decide(self.group.dead_lettered([letter.offset]))
+
+    @rule()
+    def end_blocked(self) -> None:
+        blocked = self.group.state.blocked
+        for offset in blocked.unknown(limit=COUNT):
+            blocked.found(offset, append_time_ms=0, ttl_ms=self.expires_ms[offset])
+        ended = blocked.ended(now_ms=self.now_ms, topic_ttl_ms=None, limit=COUNT)
+        assert set(ended) == {offset for offset in blocked if self.expires_ms[offset] <= self.now_ms}
+        self.outlive(ended)
+
+    def outlive(self, offsets: list[int]) -> None:
+        record = outlive_given_up(
+            self.group.state,
+            offsets,
+            on_expired=self.on_expired,
+            leader_epoch=self.leader_epoch,
+            wall_now_ms=self.now_ms,
+        )
+        self.decide(record)
 
     @precondition(lambda self: self.undecided)
     @rule(is_written=st.booleans())
@@ -168,7 +206,7 @@ class LifetimeMachine(RuleBasedStateMachine):
         if type(record).__name__ == "Acked" and record.generation == self.group.generation:
             self.acked.update(offsets_of(record.runs))
         if isinstance(record, Returned):
-            assert all(item.attempts < 100 for item in record.items)
+            assert all(item.attempts <= self.max_attempts for item in record.items)
 
     @rule(ms=st.sampled_from([1, 7, 30]))
     def tick(self, ms: int) -> None:
@@ -198,14 +236,16 @@ class LifetimeMachine(RuleBasedStateMachine):
         self.partition.check_invariants()
 
     def teardown(self) -> None:
-        """Whoever goes on gets what has not expired, and no more; then all is done."""
+        """Whoever goes on gets what has not expired, and no more; then all is done, and no person was needed."""
+        if self.on_exhausted is Exhausted.BLOCK:
+            self.now_ms += 1_000_000
         while self.undecided:
             self.decided(is_written=True)
         for _ in range(10 * COUNT):
             if self.group.progress == COUNT:
                 break
             self.now_ms += 100
-            for step in (self.expire, self.dead_letters):
+            for step in (self.expire, self.dead_letters, self.end_blocked):
                 step()
                 while self.undecided:
                     self.decided(is_written=True)
@@ -219,13 +259,29 @@ class LifetimeMachine(RuleBasedStateMachine):
                 self.note_acked(settlement.record)
         assert self.group.progress == COUNT, "something is neither delivered nor passed over"
         for offset in range(COUNT):
-            if offset not in self.acked:
+            if offset not in self.acked and offset not in self.given_up:
                 assert self.expires_ms[offset] <= self.now_ms, "it was passed over, and could be delivered"
 
 
 @pytest.mark.parametrize("on_expired", list(Expired))
 @pytest.mark.parametrize("mode", list(GroupMode))
 def test_lifetimes(mode: GroupMode, on_expired: Expired) -> None:
-    machine = type("Machine", (LifetimeMachine,), {"mode": mode, "on_expired": on_expired})
+    check({"mode": mode, "on_expired": on_expired})
+
+
+@pytest.mark.parametrize("on_expired", list(Expired))
+@pytest.mark.parametrize("mode", list(GroupMode))
+def test_lifetimes_of_what_uses_up_its_attempts(mode: GroupMode, on_expired: Expired) -> None:
+    check({"mode": mode, "on_expired": on_expired, "max_attempts": 2})
+
+
+@pytest.mark.parametrize("on_expired", list(Expired))
+@pytest.mark.parametrize("mode", [GroupMode.KEY_ORDERED, GroupMode.EXCLUSIVE])
+def test_lifetimes_of_what_waits_for_a_person(mode: GroupMode, on_expired: Expired) -> None:
+    check({"mode": mode, "on_expired": on_expired, "max_attempts": 2, "on_exhausted": Exhausted.BLOCK})
+
+
+def check(terms: dict[str, Any]) -> None:
+    machine = type("Machine", (LifetimeMachine,), terms)
     quick = settings(max_examples=60, stateful_step_count=40, suppress_health_check=list(HealthCheck), deadline=None)
     run_state_machine_as_test(machine, settings=quick)

@@ -201,6 +201,37 @@ async def _unreachable(request: object) -> Any:
     await asyncio.sleep(60)
 
 
+def test_who_comes_back_when_told_finds_room_however_much_was_owed() -> None:
+    async def main(shop: Shop) -> None:
+        await shop.cluster.clock.sleep(2_000)
+        async with client_of(shop.cluster.gateways[0]) as client:
+            large = {"queue": "orders", "messages": [{"body": each} for each in range(1_000)]}
+            assert (await client.post("/messages", json=large)).status_code == 201
+            refused = await client.post("/messages", json={"queue": "orders", "body": 1})
+            assert refused.status_code == 429
+            assert 190_000 < refused.json()["retryAfterMs"] < 205_000
+            assert int(refused.headers["Retry-After"]) * 1000 >= refused.json()["retryAfterMs"]
+            await shop.cluster.clock.sleep(refused.json()["retryAfterMs"])
+            assert (await client.post("/messages", json={"queue": "orders", "body": 1})).status_code == 201
+
+    run(main, sendMessagesPerSecond=5)
+
+
+def test_what_was_owed_of_a_quota_that_was_taken_away_is_not_of_the_next() -> None:
+    async def main(shop: Shop) -> None:
+        await shop.cluster.clock.sleep(2_000)
+        async with client_of(shop.cluster.gateways[0]) as client:
+            large = {"queue": "orders", "messages": [{"body": each} for each in range(5_000)]}
+            assert (await client.post("/messages", json=large)).status_code == 201
+            assert (await client.post("/messages", json={"queue": "orders", "body": 1})).status_code == 429
+            for per_second in (None, 100):
+                await client.patch("/topics/orders", json={"config": {"sendMessagesPerSecond": per_second}})
+                await shop.cluster.clock.sleep(1_000)
+                assert (await client.post("/messages", json={"queue": "orders", "body": 1})).status_code == 201
+
+    run(main, sendMessagesPerSecond=1)
+
+
 def test_a_change_holds_at_once() -> None:
     async def main(shop: Shop) -> None:
         for number, gateway in enumerate(shop.cluster.gateways):

@@ -6,7 +6,7 @@ import typer
 
 from acklog.command.exit_codes import ExitCode
 from acklog.command.explanation import Explanation
-from acklog.command.failures import CommandError, UsageError
+from acklog.command.failures import HINT_SCHEDULE_ID, CommandError, UsageError
 from acklog.command.held_back import held_back
 from acklog.command.message_state import STATE_STYLES, explain_state, failure_rows
 from acklog.command.message_view import api_document, body_cell, stored_rows
@@ -58,7 +58,7 @@ def _of_schedule(client: "Client", identifier: str, now_ms: int) -> _Shown:
         raise UsageError(
             f"{identifier!r} is no schedule id",
             field="MESSAGE_ID",
-            hint="A schedule id begins with s-, as acklog send --delay and acklog schedule list print it.",
+            hint=HINT_SCHEDULE_ID,
         )
     topic = next((each.name for each in client.topics.list() if each.id == schedule_id.topic_id), None)
     if topic is None:

@@ -82,7 +82,8 @@ class QuotaAccount:
         before. It is theirs unless somebody comes who was not told to, so the turns of the impatient hold others up for
         `turns_ms_max` at most."""
         claim = self._claim(claimant, now_ms)
-        limit_ms, missing = self._settings.retry_after_ms_max, 1.0 - claim.balance
+        settings, missing = self._settings, 1.0 - claim.balance
+        limit_ms = settings.retry_after_owing_ms_max if claim.balance < 0 else settings.retry_after_ms_max
         if missing <= 0:
             return 0
         if claim.per_second * limit_ms <= missing * 1000:

@@ -38,4 +38,7 @@ class QuotaAskSettings:
     """So much later than there is room again somebody is told to come back at most, as others were told before."""
 
     retry_after_ms_max: int = 60_000
-    """Longer than that nobody is told to stay away."""
+    """Longer than that nobody is told to stay away who owes nothing: at what pace he goes may soon be another."""
+
+    retry_after_owing_ms_max: int = 60 * 60_000
+    """And nobody at all longer than that."""

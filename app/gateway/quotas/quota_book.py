@@ -16,6 +16,7 @@ from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.quotas.quota_account import QuotaAccount
 from app.gateway.quotas.quota_ask_settings import QuotaAskSettings
+from app.gateway.quotas.set_quotas import is_set
 from cluster.errors import ServerError
 from cluster.model.quotas import Quota, owner_of_quota
 from storage.rpc.quota_messages import QuotaAsk, QuotaSharesRequest
@@ -147,16 +148,17 @@ class QuotaBook:
         try:
             while self._accounts and not self._shutdown.has_begun:
                 await self._clock.sleep(self._settings.ask_ms)
-                self._forget_idle()
+                self._forget_unused()
                 self._ask_for(list(self._accounts.values()))
         finally:
             self._rounds = None
             self._heard_ms.clear()
 
-    def _forget_idle(self) -> None:
+    def _forget_unused(self) -> None:
+        """Nobody uses these, or they were taken away."""
         now_ms = self._clock.monotonic_ms()
         for account in list(self._accounts.values()):
-            if account.is_idle(now_ms):
+            if account.is_idle(now_ms) or not is_set(account.quota, self._metadata):
                 del self._accounts[account.quota.key]
 
     def _ask_for(self, accounts: list[QuotaAccount]) -> None:

@@ -13,11 +13,16 @@ async def body_of(
     principal: Principal,
     services: HttpServices,
     *,
-    scope: Scope = Scope.ADMIN,
+    scope: Scope,
+    or_scope: Scope | None = None,
     bytes_max: int = ADMINISTRATION_BYTES_MAX,
 ) -> bytes:
-    """Raises ServerError FORBIDDEN, and what `read_body` raises."""
-    principal.require(scope)
+    """`scope` is one that the call needs in any case: nothing is read for who may not make it. Where the body says
+    which of two calls it is, one may need that and the other `or_scope`.
+
+    Raises ServerError FORBIDDEN, and what `read_body` raises.
+    """
+    principal.require(or_scope if or_scope in principal.scopes else scope)
     with services.bytes_in_flight.hold(principal) as hold:
         return await read_body(
             request,

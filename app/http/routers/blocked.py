@@ -4,6 +4,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.auth.principal import Scope
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import json_response
@@ -27,7 +28,7 @@ def add_blocked(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        command = parse_blocked(await body_of(request, principal, services))
+        command = parse_blocked(await body_of(request, principal, services, scope=Scope.ADMIN))
         return json_response(await services.blocked.release(request.path_params["group"], command, principal))
 
     @router.post("/groups/{group}/keys/skip", operation_id="skipBlocked", tags=["groups"])
@@ -35,5 +36,5 @@ def add_blocked(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        command = parse_blocked(await body_of(request, principal, services))
+        command = parse_blocked(await body_of(request, principal, services, scope=Scope.ADMIN))
         return json_response(await services.blocked.skip(request.path_params["group"], command, principal))

@@ -57,7 +57,7 @@ def add_cluster(router: APIRouter, services: HttpServices) -> None:
         principal = principal_of(RequestHeaders(request), tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         partition = partition_number(request.path_params["partition"])
-        fields = parse_move(await body_of(request, principal, services))
+        fields = parse_move(await body_of(request, principal, services, scope=Scope.ADMIN))
         topic = request.path_params["topic"]
         return json_response(await services.cluster.reassign(topic, partition, fields.replicas, principal), 202)
 
@@ -97,7 +97,7 @@ def add_unclean_elections(router: APIRouter, services: HttpServices) -> None:
         principal = principal_of(RequestHeaders(request), tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         partition = partition_number(request.path_params["partition"])
-        fields = parse_unclean_plan(await body_of(request, principal, services))
+        fields = parse_unclean_plan(await body_of(request, principal, services, scope=Scope.ADMIN))
         topic = request.path_params["topic"]
         return json_response(await services.unclean_elections.plan(topic, partition, fields, principal))
 
@@ -108,6 +108,6 @@ def add_unclean_elections(router: APIRouter, services: HttpServices) -> None:
         principal = principal_of(RequestHeaders(request), tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         partition = partition_number(request.path_params["partition"])
-        fields = parse_unclean_election(await body_of(request, principal, services))
+        fields = parse_unclean_election(await body_of(request, principal, services, scope=Scope.ADMIN))
         topic = request.path_params["topic"]
         return json_response(await services.unclean_elections.elect(topic, partition, fields, principal))

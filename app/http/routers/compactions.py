@@ -4,6 +4,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.auth.principal import Scope
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import json_response
@@ -19,7 +20,7 @@ def add_compactions(router: APIRouter, services: HttpServices) -> None:
     async def compact_topic(request: Request) -> Response:
         principal = principal_of(RequestHeaders(request), tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_compact(await body_of(request, principal, services))
+        fields = parse_compact(await body_of(request, principal, services, scope=Scope.ADMIN))
         view = await services.compactions.ask(request.path_params["topic"], fields.partitions, principal)
         return json_response(view, 207 if view.failed else 202)
 

@@ -32,7 +32,7 @@ def add_groups(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_group(await body_of(request, principal, services))
+        fields = parse_group(await body_of(request, principal, services, scope=Scope.ADMIN))
         view, is_created = await services.groups.create(request.path_params["group"], fields, principal)
         return json_response(view, 201 if is_created else 200)
 
@@ -41,7 +41,7 @@ def add_groups(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_group(await body_of(request, principal, services))
+        fields = parse_group(await body_of(request, principal, services, scope=Scope.ADMIN))
         return json_response(await services.groups.update(request.path_params["group"], fields, principal))
 
     @router.get("/groups/{group}", operation_id="describeGroup", tags=["groups"])
@@ -71,7 +71,7 @@ def _add_pauses(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        command = parse_pause(await body_of(request, principal, services))
+        command = parse_pause(await body_of(request, principal, services, scope=Scope.ADMIN))
         return json_response(await services.pauses.pause(request.path_params["group"], command, principal))
 
     @router.post("/groups/{group}/resume", operation_id="resumeGroup", tags=["groups"])
@@ -79,7 +79,7 @@ def _add_pauses(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        command = parse_pause(await body_of(request, principal, services))
+        command = parse_pause(await body_of(request, principal, services, scope=Scope.ADMIN))
         return json_response(await services.pauses.resume(request.path_params["group"], command, principal))
 
 
@@ -104,7 +104,9 @@ def _add_progress(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        body = await body_of(request, principal, services, scope=Scope.READ, bytes_max=COMMIT_BYTES_MAX)
+        body = await body_of(
+            request, principal, services, scope=Scope.READ, or_scope=Scope.ADMIN, bytes_max=COMMIT_BYTES_MAX
+        )
         command = parse_positions(body)
         view: CommitView | SeekView
         if isinstance(command, CommitFields):
@@ -118,7 +120,7 @@ def _add_progress(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_copy(await body_of(request, principal, services))
+        fields = parse_copy(await body_of(request, principal, services, scope=Scope.ADMIN))
         view = await services.seeks.copy(request.path_params["group"], fields, principal)
         return json_response(view, 207 if view.failed else 200)
 

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.auth.principal import Scope
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import json_response
@@ -40,5 +41,5 @@ def add_scheduled(router: APIRouter, services: HttpServices) -> None:
         principal = principal_of(RequestHeaders(request), tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         schedule_id = schedule_id_of(request.path_params["scheduleId"])
-        move = parse_move_in_time(await body_of(request, principal, services))
+        move = parse_move_in_time(await body_of(request, principal, services, scope=Scope.WRITE))
         return json_response(await services.scheduled.move(request.path_params["topic"], schedule_id, move, principal))

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.auth.principal import Scope
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import json_response
@@ -30,7 +31,7 @@ def add_topics(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_topic(await body_of(request, principal, services))
+        fields = parse_topic(await body_of(request, principal, services, scope=Scope.ADMIN))
         view, is_created = await services.topics.create(request.path_params["topic"], fields, principal)
         return json_response(view, 201 if is_created else 200)
 
@@ -39,7 +40,7 @@ def add_topics(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         may_lose_data = parse_update(request.scope["query_string"])
-        fields = parse_topic(await body_of(request, principal, services))
+        fields = parse_topic(await body_of(request, principal, services, scope=Scope.ADMIN))
         name = request.path_params["topic"]
         return json_response(await services.topics.update(name, fields, principal, may_lose_data=may_lose_data))
 
@@ -64,7 +65,7 @@ def add_topics(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_decommission(await body_of(request, principal, services))
+        fields = parse_decommission(await body_of(request, principal, services, scope=Scope.ADMIN))
         topic = request.path_params["topic"]
         return json_response(await services.topics.decommission(topic, fields.partitions, principal))
 

@@ -223,7 +223,7 @@ def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:
         "group": group.name,
         "attempts": str(letter.attempts),
         **({"cause": "expired"} if letter.is_expired else {}),
-        **_told_of(letter.history),
+        **(_told_of(letter.history) if letter.attempts else {}),
     }
     headers = {name: value for name, value in (letter.record.headers or {}).items() if name not in _FAILURE_HEADERS}
     headers |= {HEADER_PREFIX + name: value[:HEADER_VALUE_BYTES_MAX] for name, value in origin.items()}

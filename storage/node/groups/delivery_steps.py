@@ -19,6 +19,7 @@ from storage.delivery.group_in_partition import DueLetter, GroupInPartition
 from storage.delivery.maybe_removed import is_resting, pass_over_removed
 from storage.node.groups.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.groups.given_up_lifetimes import GivenUpLifetimes
 from storage.node.partition.batch_cache import UndecodableError
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
@@ -48,6 +49,7 @@ class DeliverySteps:
         self._reader = reader
         self._metadata = metadata
         self._dead_letters = dead_letters
+        self._lifetimes = GivenUpLifetimes(host, delivery, reader, clock=clock, settings=settings)
         self._clock = clock
         self._settings = settings
         self._on_returned = on_returned
@@ -64,6 +66,9 @@ class DeliverySteps:
         deadline_ms = self._delivery.state.next_deadline()
         if deadline_ms is not None:
             self.arm_at(deadline_ms)
+        wait_ms = self._lifetimes.next_look_in_ms(self._delivery.state.groups())
+        if wait_ms is not None:
+            self.arm_at(self._clock.monotonic_ms() + wait_ms)
 
     def arm_at(self, deadline_ms: int) -> None:
         """Have a step run at `deadline_ms` (monotonic) at the latest."""
@@ -98,6 +103,8 @@ class DeliverySteps:
                 self._delivery.record_passed_over(state)
                 await self._expire(state)
                 await self._look_up_removed(state)
+                if not await self._end_blocked(state):
+                    next_ms = self._clock.monotonic_ms() + self._settings.failed_step_retry_ms
                 self._on_returned(state.group_id)
             for state in self._delivery.state.groups():
                 await self._move_dead_letters(state)
@@ -137,6 +144,11 @@ class DeliverySteps:
             self._delivery.state.look_up_again(state.group_id, asked)
             raise
 
+    async def _end_blocked(self, state: GroupInPartition) -> bool:
+        """What waits for a person and has expired. False: it is to be looked at again."""
+        group = self._metadata.group_by_id(state.group_id)
+        return not state.blocked_count or (group is not None and await self._lifetimes.end_blocked(state, group))
+
     async def _pass_over_removed(self, state: GroupInPartition, removed: list[int]) -> None:
         """What was behind them in an order goes on. What was void, as the partition changed hands, is decided anew."""
         record = pass_over_removed(state.state, removed)
@@ -153,6 +165,7 @@ class DeliverySteps:
             return
         letters: list[DeadLetter] = []
         undecodable: dict[int, UndecodableError] = {}
+        expired: list[int] = []
         size_bytes = 0
         try:
             for each in due:
@@ -162,6 +175,9 @@ class DeliverySteps:
                     undecodable[each.offset] = error
                     continue
                 if letter is None:
+                    continue
+                if self._lifetimes.had_expired(letter):
+                    expired.append(each.offset)
                     continue
                 length = _size_bytes(letter.record)
                 if letters and size_bytes + length > self._settings.dead_letters_bytes_max:
@@ -173,9 +189,17 @@ class DeliverySteps:
                 await self._append(state, group, letters)
             if undecodable:
                 await self._give_up(state, group, undecodable)
+            if expired:
+                await self._outlive(state, group, expired)
         except ServerError as error:
             logger.warning("dead_letters_delayed", group=group.name, count=len(due), reason=str(error))
             self._postpone(state, [each.offset for each in due])
+
+    async def _outlive(self, state: GroupInPartition, group: Group, offsets: list[int]) -> None:
+        """They become letters for that, or none at all. What was behind them in an order goes on."""
+        await self._lifetimes.outlive(state, group, offsets)
+        state.dead_letter_failed(offsets, retry_at_ms=self._clock.monotonic_ms())
+        self._on_returned(state.group_id)
 
     async def _append(self, state: GroupInPartition, group: Group, letters: list[DeadLetter]) -> None:
         await self._dead_letters.append(self._host.topic, group, letters)

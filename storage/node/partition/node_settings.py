@@ -123,6 +123,9 @@ class NodeSettings:
     removed_looked_up_per_step_max: int = 1_000
     """Messages that came back of which one step looks up whether compaction has left them, so that it stalls nobody."""
 
+    blocked_looked_up_per_step_max: int = 1_000
+    """Messages that wait for a person of which one step looks up how long they live, or ends that."""
+
     dead_letters_at_once: int = 100
     dead_letters_bytes_max: int = 4 * 1024 * 1024
     """Dead letters that are appended together; a single one may be larger."""

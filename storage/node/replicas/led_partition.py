@@ -81,6 +81,10 @@ class Partition:
         self.delivery.state.compacted(start, end)
         self.steps.arm()
 
+    def topic_changed(self) -> None:
+        """What waits may have expired, by another time to live."""
+        self.steps.arm()
+
     async def begin(self) -> None:
         """Let time do its work from now on. This log may be compacted further than that of the leader before."""
         if self.host.topic.config.is_compacted:

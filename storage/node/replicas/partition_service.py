@@ -91,8 +91,12 @@ class PartitionService:
         await partition.begin()
 
     def topic_changed(self) -> None:
-        """Who is served by another mapping from now on says where that begins."""
-        if self.partition is None or not self._mappings.is_due(self._replica.topic):
+        """Who is served by another mapping from now on says where that begins. With another time to live of the topic
+        something may have expired."""
+        if self.partition is None:
+            return
+        self.partition.topic_changed()
+        if not self._mappings.is_due(self._replica.topic):
             return
         if self._starting is None or self._starting.done():  # else the one that is at it sees this change, too
             self._starting = self._tasks.start(self._mappings.start(lambda: self.partition))

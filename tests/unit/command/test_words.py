@@ -5,10 +5,11 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from acklog.catalog import Group, GroupSettings, Paused
+from acklog.command.dead_letters import HEADER_PREFIX, Origin
 from acklog.command.failures import UsageError
 from acklog.command.message_state import dead_letter_topic, explain_state
 from acklog.command.message_view import body_cell, body_line
-from acklog.command.times import ago_text, clock_text, duration_text, parse_moment
+from acklog.command.times import ago_text, clock_text, duration_text, future_moment, parse_moment
 from acklog.command.words import counted
 from acklog.messages import GroupState, StoredMessage
 
@@ -57,6 +58,14 @@ def test_no_moments(text: str) -> None:
         parse_moment(text, now_ms=NOW_MS, field="--from")
 
 
+@pytest.mark.parametrize("text", ["tomorrow", "15m"])
+def test_a_moment_to_come_is_suggested_as_one(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        future_moment(text, now_ms=NOW_MS, field="--at")
+    assert "+15m" in (caught.value.hint or "")
+    assert "ago" not in (caught.value.hint or "")
+
+
 def test_counts() -> None:
     assert [counted(count, "letter") for count in (0, 1, 2000)] == ["0 letters", "1 letter", "2,000 letters"]
 
@@ -102,6 +111,36 @@ def test_every_state_is_explained(state: GroupState, what: str, do: str) -> None
     explained = explain_state(message(), state, GROUP, ahead=5, now_ms=NOW_MS)
     assert what in explained.what
     assert do in explained.do
+
+
+@pytest.mark.parametrize(
+    ("expires_at_ms", "state", "what"),
+    [
+        (None, GroupState("mail", "deadLettered", 0), "Dead: its attempts were used up; it was moved to "),
+        (NOW_MS + 1, GroupState("mail", "deadLettered", 0), "Dead: its attempts were used up; it was moved to "),
+        (NOW_MS - 1, GroupState("mail", "deadLettered", 0), "used up, or its time to live was over; it was moved"),
+        (NOW_MS - 1, GroupState("mail", "deadLettering", 0), "Its time to live is over; no attempt has failed."),
+        (NOW_MS - 1, GroupState("mail", "deadLettering", 3), "Its attempts are used up; 3 of 3 attempts failed."),
+    ],
+)
+def test_what_has_expired_is_not_said_to_have_used_up_its_attempts(
+    expires_at_ms: int | None, state: GroupState, what: str
+) -> None:
+    letter = message(expires_at_ms=expires_at_ms)
+    assert what in explain_state(letter, state, GROUP, ahead=0, now_ms=NOW_MS).what
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ({"attempts": "1"}, "1 attempt of group texts failed"),
+        ({"attempts": "0", "cause": "expired"}, "expired in group texts, untried"),
+        ({"attempts": "2", "cause": "expired"}, "expired in group texts, after 2 attempts"),
+    ],
+)
+def test_why_a_letter_is_dead(headers: dict[str, str], reason: str) -> None:
+    named = {HEADER_PREFIX + name: value for name, value in {"topic": "codes", "group": "texts", **headers}.items()}
+    assert Origin.of(message(headers=named)).reason() == reason
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,18 @@ def test_a_wrong_filter_is_refused_and_no_group_is_made(query: str, code: str, p
     ClusterBuilder().nodes(1).gateway().run(main)
 
 
+@pytest.mark.parametrize("query", ["", "filter=key%20%3D%20%22k%22&"])
+@pytest.mark.parametrize("tags", [[f"t{number}" for number in range(300)], [f"{number:060}" for number in range(80)]])
+def test_too_many_tags_are_said_to_be_that(query: str, tags: list[str]) -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster)
+        answer = await client.get(f"/messages?queue=orders&group=new&{query}tags={','.join(tags)}")
+        assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "INVALID_FIELD", "tags")
+        assert "position" not in answer.json()
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
 def figures(cluster: Cluster) -> dict[str, float]:
     """What filters have passed over, by the metric's last words."""
     [node] = cluster.nodes.values()

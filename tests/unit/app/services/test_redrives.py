@@ -42,6 +42,19 @@ def test_all_letters_go_back_to_where_they_came_from() -> None:
     with_letters(main)
 
 
+def test_where_letters_go_is_told_also_when_that_topic_is_gone() -> None:
+    async def main(box: LetterBox, cluster: Cluster) -> None:
+        await box.put(1)
+        job = await box.finished(await box.start(to="refunds"))
+        assert job["to"] == "refunds"
+        assert (await box.client.delete("/topics/refunds")).status_code in {200, 204}
+        await cluster.clock.sleep(1_000)
+        [told] = (await box.client.get("/groups/workers/redrive")).json()["jobs"]
+        assert (told["jobId"], told["to"]) == (job["jobId"], None)
+
+    with_letters(main)
+
+
 def test_some_letters_by_filter_and_by_id() -> None:
     async def main(box: LetterBox, cluster: Cluster) -> None:
         ids = await box.put(*range(10))

@@ -56,10 +56,43 @@ def times(rule: RecurrenceRule, since: str, count: int) -> list[str]:
             "2026-10-24T23:35:00Z",
             ["2026-10-25T02:30+02:00", "2026-10-25T02:30+01:00", "2026-10-25T03:30+01:00"],
         ),
+        # Midnight is left out: what is behind it is there.
+        (
+            "*/30 1 * * 0",
+            "America/Havana",
+            "2027-03-13T12:00:00Z",
+            ["2027-03-14T01:00-04:00", "2027-03-14T01:30-04:00", "2027-03-21T01:00-04:00"],
+        ),
+        (
+            "*/20 1 28 * *",
+            "Atlantic/Azores",
+            "2027-03-27T12:00:00Z",
+            ["2027-03-28T01:00+00:00", "2027-03-28T01:20+00:00", "2027-03-28T01:40+00:00"],
+        ),
+        # They go forward by half an hour, at two in the night before.
+        (
+            "*/15 0 * * *",
+            "Australia/Lord_Howe",
+            "2027-10-03T01:00:00+10:30",
+            ["2027-10-04T00:00+11:00", "2027-10-04T00:15+11:00", "2027-10-04T00:30+11:00", "2027-10-04T00:45+11:00"],
+        ),
+        # And back by half an hour: what is there twice comes twice.
+        (
+            "*/20 1 * * *",
+            "Australia/Lord_Howe",
+            "2027-04-03T12:00:00Z",
+            ["2027-04-04T01:00+11:00", "2027-04-04T01:20+11:00", "2027-04-04T01:40+11:00", "2027-04-04T01:40+10:30"],
+        ),
     ],
 )
 def test_cron(cron: str, zone: str, since: str, expected: list[str]) -> None:
     assert times(RecurrenceRule(cron=cron, time_zone=zone), since, len(expected)) == expected
+
+
+def test_six_fields_are_literal_where_clocks_are_changed() -> None:
+    rule = RecurrenceRule(cron="0 30 2 * * *", time_zone="Europe/Berlin")
+    assert times(rule, "2027-03-27T12:00:00Z", 1) == ["2027-03-29T02:30+02:00"]
+    assert times(rule, "2026-10-24T12:00:00Z", 2) == ["2026-10-25T02:30+02:00", "2026-10-25T02:30+01:00"]
 
 
 def test_six_fields_begin_with_seconds() -> None:

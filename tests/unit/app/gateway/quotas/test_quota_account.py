@@ -84,6 +84,16 @@ def test_nobody_is_told_to_come_back_later_than_the_limit() -> None:
     assert [made.turn_in_ms("a", 0) for _ in range(2)] == [59_500, SETTINGS.retry_after_ms_max]
 
 
+@pytest.mark.parametrize(
+    ("owed", "wait_ms"),
+    [(495, 99_200 + SETTINGS.ask_ms), (5 * 3_600 + 1, SETTINGS.retry_after_owing_ms_max)],
+)
+def test_who_owes_is_told_when_all_of_it_is_paid_back(owed: int, wait_ms: int) -> None:
+    made = granted(0.0, per_second=5.0)
+    made.take("a", owed, 0)
+    assert made.turn_in_ms("a", 0) == wait_ms
+
+
 def test_what_is_owed_is_there_a_round_later_than_it_flows_in() -> None:
     made = granted(1.0, per_second=5.0)
     made.take("a", 2.0, 0)

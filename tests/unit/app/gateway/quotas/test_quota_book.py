@@ -17,7 +17,7 @@ from app.gateway.quotas.quota_book import Charge, QuotaBook
 from app.gateway.shutdown import Shutdown
 from cluster.errors import ServerError
 from cluster.model.quotas import Quota
-from cluster.model.values import NodeRegistration
+from cluster.model.values import NodeRegistration, Topic, TopicConfig
 from storage.quotas.quota_owner import QuotaOwner
 from storage.quotas.quota_settings import QuotaSettings
 from storage.rpc.handshake import NEWEST_VERSION
@@ -27,6 +27,7 @@ from tests.sim.loop import SimLoop, simulate
 
 SETTINGS = QuotaAskSettings()
 QUOTA = Quota("topic/t1/sendMessagesPerSecond", "topic/orders/sendMessagesPerSecond", 5)
+TOPIC = Topic("t1", "orders", 1, 1, 0, TopicConfig(send_messages_per_second=5))
 ASKS_MAX = 1_000
 """Of all that a test does: more are a storm."""
 
@@ -61,7 +62,7 @@ class World:
 
     def book_of_gateway(self, number: int) -> QuotaBook:
         gateway = SimpleNamespace(
-            metadata=SimpleNamespace(nodes=lambda: self.nodes),
+            metadata=SimpleNamespace(nodes=lambda: self.nodes, topic_by_id=lambda _: TOPIC),
             nodes=SimpleNamespace(client=lambda _: self.dealer),
             clock=self.clock,
             shutdown=self.shutdown,

@@ -26,6 +26,9 @@ class FakePartition:
     async def follow_cut_log(self) -> None:
         return
 
+    def topic_changed(self) -> None:
+        return
+
     async def begin(self) -> None:
         self.done.append("begun")
 
