@@ -80,6 +80,7 @@ class Settings:
         50, 1, 100, "how much of these one token may hold at most, and bodies of which a part has yet to come"
     )
     waiting_requests_max: int = number(10_000, 1, 1_000_000, "requests that wait for messages at a time")
+    waiting_requests_share_percent: int = number(80, 1, 100, "how much of these one token may have at most")
     coalesced_messages_max: int = number(2_000, 1, limits.REQUEST_MESSAGES_MAX, "single messages in a shared batch")
     coalesced_bytes_max: int = number(
         4 * _MIB, limits.MESSAGE_BODY_BYTES_MAX, limits.REQUEST_BODY_BYTES_MAX, "bytes of a shared batch"
@@ -157,6 +158,7 @@ SERVER_GROUPS = {
         "settlement_bytes_in_flight_max",
         "request_bytes_share_percent",
         "waiting_requests_max",
+        "waiting_requests_share_percent",
         "shown_ends_max",
     ),
     "How messages are put together": (

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
+from app.auth.principal import Principal
 from app.calls.patience import Patience
 from app.gateway.dependencies import Gateway
 from app.gateway.jittered_backoff import JitteredBackoff
@@ -56,7 +57,14 @@ class ExclusiveReceive:
         self._waiting = waiting
 
     async def receive(
-        self, group: Group, request: ReceiveRequest, *, member_epoch: int, wait_ms: int, patience: Patience
+        self,
+        group: Group,
+        request: ReceiveRequest,
+        principal: Principal,
+        *,
+        member_epoch: int,
+        wait_ms: int,
+        patience: Patience,
     ) -> ExclusiveReceived:
         """`request` without claims; `member_epoch` as in `ReceivingMember`. Raises
         ServerError MISSING_FIELD, MEMBER_UNKNOWN and MEMBER_FENCED (for who was told an epoch), MEMBER_EXISTS, and what
@@ -68,7 +76,7 @@ class ExclusiveReceive:
             answer = await self._assignments.beat(member, overtaken=response.overtaken)
             response = await self._ask(request, answer)
         if not response.messages and wait_ms > 0:
-            with self._waiting.one_more():
+            with self._waiting.one_more(principal):
                 waited = await patience.wait(self._wait(member, request, answer, wait_ms))
             if waited is None:
                 return ExclusiveReceived(ReceiveResponse([], SHUTTING_DOWN), answer.member_epoch)

@@ -3,6 +3,8 @@
 Taking part is receiving: it takes the scope `read`, the group, and every topic that is subscribed to.
 """
 
+from functools import partial
+
 import structlog
 
 from acklog.wire.problems import ProblemCode
@@ -65,7 +67,8 @@ class MemberService:
     ) -> MemberAssignment:
         """Raises ServerError MEMBER_UNKNOWN, MEMBER_FENCED, TOO_MANY_WAITING."""
         group = await self._group(group_name, member, principal)
-        beat = self._membership.heartbeat(
+        beat = partial(
+            self._membership.heartbeat,
             group,
             member,
             Subscription((), instance_id=fields.instance_id),
@@ -74,9 +77,9 @@ class MemberService:
             wait_ms=round(fields.wait_seconds * 1000),
         )
         if not fields.wait_seconds:
-            return self._assignment(group, member, await beat)
-        with self._waiting.one_more():
-            answer = await patience.wait(beat)
+            return self._assignment(group, member, await beat())
+        with self._waiting.one_more(principal):
+            answer = await patience.wait(beat())
         if answer is None:
             raise ServerError(ProblemCode.SHUTTING_DOWN, "the server is shutting down", retry_after_ms=1000)
         return self._assignment(group, member, answer)

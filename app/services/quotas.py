@@ -75,7 +75,10 @@ class QuotaService:
         if not limits:
             return wait_ms
         left_ms = await self._admitted(
-            _charges(limits, messages=request.max_messages, size_bytes=1), wait_ms=wait_ms, patience=patience
+            _charges(limits, messages=request.max_messages, size_bytes=1),
+            principal,
+            wait_ms=wait_ms,
+            patience=patience,
         )
         self._book.spend(_charges(_only(limits, _Measure.REQUESTS)))
         for limit in _only(limits, _Measure.MESSAGES):
@@ -84,7 +87,7 @@ class QuotaService:
             request.max_bytes = min(request.max_bytes, limit.quota.per_second)
         return left_ms
 
-    async def _admitted(self, charges: list[Charge], *, wait_ms: int, patience: Patience) -> int:
+    async def _admitted(self, charges: list[Charge], principal: Principal, *, wait_ms: int, patience: Patience) -> int:
         deadline_ms = self._clock.monotonic_ms() + wait_ms
         while True:
             left_ms = max(0, deadline_ms - self._clock.monotonic_ms())
@@ -94,7 +97,7 @@ class QuotaService:
                 pause_ms = error.retry_after_ms
                 if error.code is not ProblemCode.QUOTA_EXCEEDED or pause_ms is None or pause_ms > left_ms:
                     raise
-                with self._waiting.one_more():
+                with self._waiting.one_more(principal):
                     if not await patience.wait(self._paused(pause_ms)):
                         raise
             else:

@@ -76,7 +76,7 @@ class ReceiveService:
             wait_ms = await self._quotas.admit_receive(
                 request, group, principal, wait_ms=command.wait_ms, patience=patience
             )
-            response = await self._shared(request, wait_ms, patience)
+            response = await self._shared(request, wait_ms, principal, patience)
         self._quotas.charge_received(response.messages, group, principal, command.consumer)
         received.messages = response.messages
         if not response.messages:
@@ -102,14 +102,16 @@ class ReceiveService:
                 await self._exclusive.stay(group, request, member_epoch=member_epoch)
             raise
         return await self._exclusive.receive(
-            group, request, member_epoch=member_epoch, wait_ms=command.wait_ms, patience=patience
+            group, request, principal, member_epoch=member_epoch, wait_ms=command.wait_ms, patience=patience
         )
 
-    async def _shared(self, request: ReceiveRequest, wait_ms: int, patience: Patience) -> ReceiveResponse:
+    async def _shared(
+        self, request: ReceiveRequest, wait_ms: int, principal: Principal, patience: Patience
+    ) -> ReceiveResponse:
         response = await self._polls.ask(request)
         if response.messages or wait_ms <= 0:
             return response
-        with self._waiting.one_more():
+        with self._waiting.one_more(principal):
             waited = await patience.wait(self._polls.wait(request, wait_ms))
         return waited or ReceiveResponse([], SHUTTING_DOWN)
 

@@ -55,7 +55,7 @@ class RecordsService:
         response: RecordsResponse | None = None
         if command.wait_ms > 0:
             request.wait_ms = command.wait_ms
-            with self._waiting.one_more():
+            with self._waiting.one_more(principal):
                 response = await patience.wait(self._call(request, command.read_from))
             request.wait_ms = 0
         if response is None:

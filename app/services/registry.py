@@ -43,7 +43,9 @@ class Services:
         self.metrics = Metrics(names_max=gateway.settings.metric_names_max)
         for collector in gateway.collectors:
             self.metrics.registry.register(collector)
-        self.waiting = WaitingRequests(gateway.settings.waiting_requests_max)
+        self.waiting = WaitingRequests(
+            gateway.settings.waiting_requests_max, share_percent=gateway.settings.waiting_requests_share_percent
+        )
         catalog = Catalog(gateway)
         leaders = PartitionLeaders(gateway)
         numbers = gateway.batch_numbers
