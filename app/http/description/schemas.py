@@ -316,6 +316,24 @@ def _settlement_schemas() -> dict[str, Schema]:
     }
 
 
+_NUMBERS_OF_PROBLEMS = (
+    "retryAfterMs",
+    "logStart",
+    "highWatermark",
+    "divergedAt",
+    "leader",
+    "leaderEpoch",
+    "epoch",
+    "progress",
+    "neededProtocol",
+    "offset",
+    "next_offset",
+    "log_start",
+    "log_end",
+)
+"""What some problems tell beside their text: where a log begins and ends, who leads, how far a group is."""
+
+
 def _problem_schemas() -> dict[str, Schema]:
     return {
         "Problem": {
@@ -334,6 +352,11 @@ def _problem_schemas() -> dict[str, Schema]:
                 "differing": {"type": "array", "items": {"type": "string"}},
                 "position": {"type": "integer", "minimum": 0},
                 "expected": {"type": "string"},
+                "state": {"type": "string"},
+                "messageId": {"type": "string"},
+                "quota": {"type": "string"},
+                "nodes": {"type": "array", "items": {"type": "integer"}},
+                **dict.fromkeys(_NUMBERS_OF_PROBLEMS, {"type": "integer"}),
                 **_results(reference("ProblemItem")),
             },
             "required": ["type", "title", "status", "detail", "code", "retriable"],
