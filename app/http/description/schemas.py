@@ -356,7 +356,7 @@ def _problem_schemas() -> dict[str, Schema]:
                 "messageId": {"type": "string"},
                 "quota": {"type": "string"},
                 "nodes": {"type": "array", "items": {"type": "integer"}},
-                **dict.fromkeys(_NUMBERS_OF_PROBLEMS, {"type": "integer"}),
+                **{name: {"type": "integer"} for name in _NUMBERS_OF_PROBLEMS},
                 **_results(reference("ProblemItem")),
             },
             "required": ["type", "title", "status", "detail", "code", "retriable"],
