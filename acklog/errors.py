@@ -221,6 +221,10 @@ class DataLossNotAllowed(ProblemError, problem=ProblemCode.DATA_LOSS_NOT_ALLOWED
     """The change can delete messages, and does not say that it may."""
 
 
+class TooManyChanges(ProblemError, problem=ProblemCode.TOO_MANY_CHANGES):
+    """The topic's partitions were changed as often as its keys' order allows."""
+
+
 class TooManyMembers(ProblemError, problem=ProblemCode.TOO_MANY_MEMBERS):
     """The group has as many members as may be."""
 

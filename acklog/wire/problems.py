@@ -66,6 +66,7 @@ class ProblemCode(Problem, Enum):
     TOO_MANY_TOPICS = Problem(409, False, "There are as many topics as may be made")
     TOO_MANY_GROUPS = Problem(409, False, "There are as many groups as may be made")
     TOO_MANY_MEMBERS = Problem(409, False, "The group has as many members as may be")
+    TOO_MANY_CHANGES = Problem(409, False, "The topic's partitions were changed as often as its keys' order allows")
     WRONG_GROUP_MODE = Problem(409, False, "The group's mode does not allow this call")
     MEMBER_UNKNOWN = Problem(404, False, "The group has no such member")
     MEMBER_EXISTS = Problem(409, True, "Another process that lives is this member")

@@ -3,10 +3,11 @@
 A key belongs to one partition for as long as the topic's partitions stay. When they are changed, what it had before
 stays where it was: so until the key's own partition has something by the new mapping, a value or that there is none,
 those where it was before are asked, too. What the latest mapping put anywhere counts, and of one mapping what was
-appended last.
+appended last. What was removed counts as well: with the oldest messages of a partition goes what their keys had before
+elsewhere, as that is older still.
 """
 
-from msgspec.structs import replace
+from collections.abc import Mapping, Sequence
 
 from acklog.wire.identifiers import MessageId
 from acklog.wire.limits import KEY_BYTES_MAX
@@ -21,9 +22,10 @@ from app.services.fan_out import ask_each
 from app.services.later_mapping import topic_after
 from app.services.quotas import QuotaService
 from cluster.errors import ServerError
-from cluster.model.mapping_starts import mapping_at
+from cluster.model.mapping_starts import ABOVE_ALL, keeps_order, mapping_at, mappings_below
+from cluster.model.topic_mapping import topic_at
 from cluster.model.values import Topic
-from storage.rpc.table_messages import LatestRequest, LatestResponse
+from storage.rpc.table_messages import UNKNOWN_MAPPING, LatestRequest, LatestResponse
 
 REMAPPED_MAX = 3
 """So often in one call the topic's partitions may have been changed."""
@@ -85,26 +87,52 @@ class TableService:
             for number in self._earlier_places(topic, key)
             if number != home and not self._leaders.is_gone(topic.id, number)
         ]
-        places = [(home, found)]
+        places = {home: found}
         for number, answer in zip(others, await ask_each(others, ask), strict=True):
             if isinstance(answer, ServerError):
                 raise answer  # it may have the latest
-            places.append((number, answer))
-        return max(places, key=lambda place: self._age(topic, *place))
+            places[number] = answer
+        partition, latest = max(places.items(), key=lambda place: self._age(topic, *place))
+        if self._may_have_been_removed_since(self._age(topic, partition, latest)[0], topic, key, places):
+            return home, LatestResponse(-1)
+        return partition, latest
 
     def _earlier_places(self, topic: Topic, key: str) -> list[int]:
-        """Where the key may have been before. A topic forgets its earlier mappings: then that is anywhere."""
-        if len(topic.earlier_mappings) < topic.mapping:
+        """Where the key may have been before. Where an earlier mapping is forgotten, that is anywhere."""
+        mapped = [topic_at(topic, mapping) for mapping in range(topic.mapping)]
+        if None in mapped:
             return list(range(topic.partitions))
-        mapped = (
-            replace(topic, partitions=each.partitions, decommissioned=each.decommissioned)
-            for each in topic.earlier_mappings
-        )
-        return sorted({partition_of_key(key, each) for each in mapped})
+        return sorted({partition_of_key(key, each) for each in mapped if each is not None})
 
     def _age(self, topic: Topic, partition: int, found: LatestResponse) -> tuple[int, int]:
-        """Greater for what was put there later; least for nothing."""
+        """Greater for what was put there later; least for nothing. Where not all mappings have starts, what is between
+        known ones is not told from what came later: then the time counts alone."""
         state = self._metadata.partition(topic.id, partition)
         if found.offset < 0 or state is None:
             return -1, found.append_time_ms
-        return mapping_at(state, found.offset), found.append_time_ms
+        if not keeps_order(topic):
+            return 0, found.append_time_ms
+        mapping = mapping_at(state, found.offset) if found.mapping == UNKNOWN_MAPPING else found.mapping
+        return mapping, found.append_time_ms
+
+    def _may_have_been_removed_since(
+        self, mapping: int, topic: Topic, key: str, places: Mapping[int, LatestResponse]
+    ) -> bool:
+        """Whether the key's last message that is left, by `mapping`, may have had a later one. What is removed of a
+        partition is always the oldest of it: where that reaches messages of a later mapping, by which the key belonged
+        there, what it had before was older than what was removed, wherever it is."""
+        if not keeps_order(topic):
+            return False
+        for later in range(mapping + 1, topic.mapping + 1):
+            mapped = topic_at(topic, later)
+            homes = range(topic.partitions) if mapped is None else (partition_of_key(key, mapped),)
+            if any(later in self._removed_of(topic, home, places.get(home)) for home in homes):
+                return True
+        return False
+
+    def _removed_of(self, topic: Topic, partition: int, answer: LatestResponse | None) -> Sequence[int]:
+        """The mappings of whose messages in the partition some are gone. With the partition itself all are."""
+        if answer is not None:
+            return answer.removed_of
+        state = self._metadata.partition(topic.id, partition)
+        return () if state is None else mappings_below(state, ABOVE_ALL)

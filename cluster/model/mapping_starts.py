@@ -19,6 +19,10 @@ ORDERED_MAPPINGS_MAX = 16
 """Of a topic. The starts of all of them stay in its partitions' states."""
 
 
+ABOVE_ALL = 1 << 62
+"""Any offset: where a partition is gone, all of it was removed."""
+
+
 def keeps_order(topic: Topic) -> bool:
     """Whether all of its mappings have starts. Those that were begun while some node knew nothing of starts, or beyond
     the limit, have none, and what was stored around them has no order for good."""
@@ -29,6 +33,15 @@ def order_is_lost(topic: Topic) -> ServerError:
     """For who wants the order of its keys."""
     detail = f"the partitions of {topic.name!r} were changed: no group can read it in the order of its keys"
     return ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="queue")
+
+
+def too_many_changes(topic: Topic) -> ServerError:
+    """For a table, whose keys' latest values are told by the order of its mappings."""
+    detail = (
+        f"the partitions of {topic.name!r} were changed too often, or a node is too old: after one more change nothing "
+        "would say which message of a key is the latest"
+    )
+    return ServerError(ProblemCode.TOO_MANY_CHANGES, detail, field="partitions")
 
 
 def next_ordered_mappings(topic: Topic) -> int:
@@ -68,6 +81,13 @@ def end_before(state: PartitionState, mapping: int) -> int | None:
 def mapping_at(state: PartitionState, offset: int) -> int:
     """By which mapping, or a later one, what is at `offset` was put into the partition, as far as is known."""
     return max((each.mapping for each in state.mapping_starts if each.offset <= offset), default=0)
+
+
+def mappings_below(state: PartitionState, offset: int) -> tuple[int, ...]:
+    """Those by which something was put into the partition that is below `offset`."""
+    begins = (MappingStart(0, 0), *state.mapping_starts)
+    ends = (*(each.offset for each in state.mapping_starts), offset)
+    return tuple(begin.mapping for begin, end in zip(begins, ends, strict=True) if begin.offset < min(end, offset))
 
 
 def is_in_force(mapping: int, states: Iterable[PartitionState]) -> bool:

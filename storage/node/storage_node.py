@@ -103,7 +103,7 @@ class StorageNode:
         self._log_calls = LogCalls(self.filter_figures, waiting_records_max=settings.waiting_records_max)
         self._projection = OffsetProjection(ports.store, clock=ports.clock, interval_ms=settings.projection_interval_ms)
         held = self._held = HeldReplicas()
-        self.tables = TableViews(ports.table_indexes, ports.clock, settings.table)
+        self.tables = TableViews(ports.table_indexes, ports.metadata, ports.clock, settings.table)
         self._service = FetchService(held, clock=ports.clock, settings=replication)
         self._sessions = FetchSessions(
             me, ports.peers, clock=ports.clock, settings=replication, on_answered=held.answered, on_crashed=self._crash

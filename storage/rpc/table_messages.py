@@ -4,6 +4,8 @@ import msgspec
 
 from acklog.wire.record import Record
 
+UNKNOWN_MAPPING = -1
+
 
 class _Message(msgspec.Struct, array_like=True, gc=False):
     """Positional on the wire, so fields are only ever added at the end."""
@@ -21,9 +23,15 @@ class LatestRequest(_Message):
 
 class LatestResponse(_Message):
     """`offset` -1: the partition holds no message of the key. Without a `record` its last one says that there is no
-    value: it is a tombstone, or has outlived its time. `leader_epoch` is that of its batch."""
+    value: it is a tombstone, or has outlived its time. `leader_epoch` is that of its batch.
+
+    `mapping` put it there, or a later one (UNKNOWN_MAPPING: there is none, or the node is of an earlier version).
+    `removed_of` are the mappings of whose messages some were removed from the partition, the oldest first: with them
+    the key's may be gone."""
 
     offset: int
     leader_epoch: int = -1
     append_time_ms: int = -1
     record: Record | None = None
+    mapping: int = UNKNOWN_MAPPING
+    removed_of: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""The latest values of keys against a naive dict: over compaction, restarts and growth, asked through a gateway."""
+"""The latest values of keys against a naive dict: over compaction, restarts, growth and purges, asked through a gateway."""
 
 import dataclasses
 from typing import Any
@@ -7,6 +7,8 @@ import httpx2
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from acklog.wire.partitioner import hash_of_key
+from cluster.model.mapping_starts import ORDERED_MAPPINGS_MAX
 from storage.compaction.compaction_settings import CompactionSettings
 from storage.table.table_settings import TableSettings
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
@@ -27,6 +29,8 @@ STEPS = st.lists(
         st.tuples(st.just("compact"), st.just("")),
         st.tuples(st.just("restart"), st.just("")),
         st.tuples(st.just("grow"), st.just("")),
+        st.tuples(st.just("grow often"), st.just("")),
+        st.tuples(st.just("purge"), st.sampled_from(KEYS)),
         st.tuples(st.just("wait"), st.just("")),
     ),
     min_size=1,
@@ -39,7 +43,9 @@ class World:
         self._nodes = nodes
         self._cluster = cluster
         self._client = client
-        self._partitions = 1
+        self._partitions = [1]  # by mapping
+        self._stored: dict[int, list[int]] = {}  # by partition, the mappings of its messages
+        self._last: dict[str, tuple[int, int]] = {}  # by key, the mapping and the partition of its last message
         self._number = 0
         self.model: dict[str, int] = {}
 
@@ -61,9 +67,12 @@ class World:
                 await self._cluster.stop(node)
                 await self._cluster.start(node)
             case "grow":
-                self._partitions = min(self._partitions + 1, 5)
-                answer = await self._client.patch("/topics/table", json={"partitions": self._partitions})
-                assert answer.status_code == 200
+                await self._grow()
+            case "grow often":
+                for _ in range(6):
+                    await self._grow()
+            case "purge":
+                await self._purge(self._home(key, len(self._partitions) - 1))
             case "wait":
                 await self._cluster.clock.sleep(5_000)
 
@@ -75,24 +84,63 @@ class World:
         else:
             assert (answer.status_code, answer.json()["code"]) == (404, "KEY_NOT_FOUND"), answer.text
 
+    def _home(self, key: str, mapping: int) -> int:
+        return hash_of_key(key) % self._partitions[mapping]
+
+    async def _grow(self) -> None:
+        answer = await self._client.patch("/topics/table", json={"partitions": self._partitions[-1] + 1})
+        if len(self._partitions) > ORDERED_MAPPINGS_MAX:
+            assert (answer.status_code, answer.json()["code"]) == (409, "TOO_MANY_CHANGES"), answer.text
+        else:
+            assert answer.status_code == 200, answer.text
+            self._partitions.append(self._partitions[-1] + 1)
+
+    async def _purge(self, partition: int) -> None:
+        """With what is removed goes what came before it of keys that belonged there by then."""
+        answer = await self._asked_until_known("/topics/table/purge", {"partitions": [partition]})
+        assert answer.status_code == 200, answer.text
+        removed = self._stored.pop(partition, [])
+        for key, (mapping, place) in list(self._last.items()):
+            later = [each for each in removed if each > mapping and self._home(key, each) == partition]
+            if place == partition or later:
+                self.model.pop(key, None)
+
     async def _compact(self) -> None:
+        answer = await self._asked_until_known("/topics/table/compact", None)
+        assert answer.status_code == 202, answer.text
+        await self._cluster.clock.sleep(2_000)
+
+    async def _asked_until_known(self, path: str, document: object) -> httpx2.Response:
         """Who asks right after the topic was made or grown meets nodes that have not heard of it, and asks again."""
-        answer = await self._client.post("/topics/table/compact")
+        answer = await self._client.post(path, json=document)
         for _ in range(10):
             if answer.status_code != 503:
                 break
             await self._cluster.clock.sleep(int(answer.headers["Retry-After"]) * 1000)
-            answer = await self._client.post("/topics/table/compact")
-        assert answer.status_code == 202, answer.text
-        await self._cluster.clock.sleep(2_000)
+            answer = await self._client.post(path, json=document)
+        return answer
 
     async def _send(self, fields: dict[str, Any]) -> None:
         answer = await self._client.post("/messages", json={"queue": "table", **fields})
         assert answer.status_code == 201, answer.text
+        mapping = len(self._partitions) - 1
+        self._last[fields["key"]] = mapping, answer.json()["partition"]
+        self._stored.setdefault(answer.json()["partition"], []).append(mapping)
+
+
+MANY_GROWTHS = [step for _ in range(3) for step in [*(("send", key) for key in KEYS), ("grow often", "")]]
+MOVED_AND_PURGED = [
+    *(("send", key) for key in KEYS),
+    ("grow", ""),
+    *(("tombstone", key) for key in KEYS),
+    *(("purge", key) for key in KEYS),
+]
 
 
 @settings(max_examples=25, deadline=None)
 @given(STEPS)
+@example([*MANY_GROWTHS, *(("tombstone", key) for key in KEYS)])
+@example(MOVED_AND_PURGED)
 def test_the_latest_values_are_what_a_dict_says(steps: list[tuple[str, str]]) -> None:
     go_through(steps, nodes=1)
 
@@ -100,6 +148,7 @@ def test_the_latest_values_are_what_a_dict_says(steps: list[tuple[str, str]]) ->
 @settings(max_examples=10, deadline=None)
 @given(STEPS)
 @example([("grow", ""), ("compact", "")])
+@example(MOVED_AND_PURGED)
 def test_whoever_leads_says_the_same(steps: list[tuple[str, str]]) -> None:
     """On three nodes, of which each goes away now and then: the next leader has an index of its own to make."""
     go_through(steps, nodes=3)

@@ -109,12 +109,14 @@ class TargetTopics:
         return frozenset(letter.offset for share in taken for letter in share)
 
     def _shares(self, letters: Sequence[Letter]) -> Iterator[tuple[Topic, int, list[Letter]]]:
-        """By topic and partition. Without a key a letter's own place decides, so that they are spread."""
+        """By topic and partition, without what is refused for good whoever asks. Without a key a letter's own place
+        decides, so that they are spread."""
         found: dict[tuple[str, int], tuple[Topic, int, list[Letter]]] = {}
         for letter in letters:
             topic = self._metadata.topic_by_id(letter.target_id)
-            if topic is not None and letter.target_id in self._claims:
-                key = letter.record.key
+            key = letter.record.key
+            is_refused = topic is not None and topic.config.is_compacted and key is None  # it would stay there for good
+            if topic is not None and letter.target_id in self._claims and not is_refused:
                 number = partition_of_hash(
                     letter.offset if key is None else hash_of_key(key),
                     partitions=topic.partitions,

@@ -2,6 +2,8 @@
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.metadata.metadata_view import MetadataView
+from cluster.model.mapping_starts import mapping_at, mappings_below
 from cluster.ports.clock import Clock
 from storage.log.keys import LogKey
 from storage.node.replicas.led_partition import Partition
@@ -20,8 +22,9 @@ TRIES_MAX = 5
 class TableViews:
     """Of one node: what its partitions' keys are, as far as somebody has asked."""
 
-    def __init__(self, indexes: TableIndexes, clock: Clock, settings: TableSettings) -> None:
+    def __init__(self, indexes: TableIndexes, metadata: MetadataView, clock: Clock, settings: TableSettings) -> None:
         self._indexes = indexes
+        self._metadata = metadata
         self._clock = clock
         self._settings = settings
         self.figures = TableFigures()
@@ -33,7 +36,7 @@ class TableViews:
     async def latest(self, partition: Partition, request: LatestRequest) -> LatestResponse:
         """Raises ServerError TOPIC_NOT_COMPACTED, CONFLICT, UNAVAILABLE, OVERLOADED, RECORDS_CORRUPT."""
         try:
-            answer = await self._latest(partition, request)
+            answer = self._placed(await self._latest(partition, request), partition)
         except ServerError:
             self.figures.failed += 1
             raise
@@ -41,6 +44,16 @@ class TableViews:
             self.figures.without_value += 1
         else:
             self.figures.found += 1
+        return answer
+
+    def _placed(self, answer: LatestResponse, partition: Partition) -> LatestResponse:
+        """With what its place among the topic's mappings is. Who leads knows all starts of his partition that anything
+        has come behind: it was written before, into the same state as his leadership."""
+        state = self._metadata.partition(partition.topic_id, partition.number)
+        if state is not None:
+            answer.removed_of = mappings_below(state, partition.host.readable_start)
+            if answer.offset != NOWHERE:
+                answer.mapping = mapping_at(state, answer.offset)
         return answer
 
     async def _latest(self, partition: Partition, request: LatestRequest) -> LatestResponse:

@@ -87,6 +87,27 @@ def test_what_nobody_knows_the_source_of_stays() -> None:
     with_letters(main)
 
 
+def test_a_table_gets_no_letters_without_a_key() -> None:
+    """It refuses messages without one: they would stay in it for good. The others of the same step go."""
+
+    async def main(box: LetterBox, cluster: Cluster) -> None:
+        await box.put(*range(3))
+        await box.put(*range(3, 6), key="k")
+        table = {"cleanupPolicy": "compact"}
+        assert (await box.client.put("/topics/table", json={"config": table})).status_code == 201
+        found = await box.finished(await box.start(to="table"))
+        assert (found["moved"], found["failed"]) == (3, 3)
+        assert await box.bodies("table") == Counter(range(3, 6))
+        path = "/topics/orders?allowDataLoss=true"
+        assert (await box.client.patch(path, json={"config": table})).status_code == 200
+        found = await box.finished(await box.start())
+        assert (found["moved"], found["failed"]) == (0, 3)
+        assert await box.bodies("orders") == Counter()
+        assert await box.unhandled() == 3
+
+    with_letters(main)
+
+
 def test_a_rate_holds_and_cancelling_ends_it() -> None:
     async def main(box: LetterBox, cluster: Cluster) -> None:
         await box.put(*range(200))

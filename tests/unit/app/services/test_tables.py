@@ -12,7 +12,8 @@ from acklog.wire.limits import KEY_BYTES_MAX
 from acklog.wire.problems import ProblemCode
 from app.gateway.partition_choice import partition_of_key
 from cluster.errors import ServerError
-from cluster.model.values import NO_LEADER, Topic
+from cluster.model.mapping_starts import ORDERED_MAPPINGS_MAX
+from cluster.model.values import NO_LEADER, PartitionLife, Topic
 from storage.compaction.compaction_settings import CompactionSettings
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 from tests.support.memory_gateway import MemoryWorld
@@ -181,6 +182,135 @@ def test_a_gateway_that_has_not_heard_of_a_growth_does_not_tell_what_was_before(
         late.metadata.topic = lambda name: before if late_looks.pop(0) else real(name)  # type: ignore[method-assign]
         late_looks = [True, *[False] * 1000]
         assert await table.value(keys[-1]) == "second"
+
+    run(main, 1)
+
+
+MOVED = [f"k{number}" for number in range(12)]
+
+
+async def with_moved_keys(table: Table, second: object = None) -> list[str]:
+    """A value of each key before the topic grows to 3, and after it `second` (none: a tombstone) of those that belong
+    elsewhere since, which are returned."""
+    for key in MOVED:
+        await table.send(key, "first")
+    await table.grow(3)
+    moved = [key for key in MOVED if partition_of_key(key, table.topic) != 0]
+    for key in moved:
+        await table.send(key, second)
+    return moved
+
+
+@pytest.mark.parametrize("second", [None, "second"])
+@pytest.mark.parametrize("nodes", NODES)
+def test_what_was_before_something_that_was_deleted_is_not_told(nodes: int, second: object) -> None:
+    """Whoever leads by then, and with an index of before the deletion or one that is made after it."""
+
+    async def main(table: Table) -> None:
+        cluster = table.cluster
+        moved = await with_moved_keys(table, second)
+        assert {await table.value(key) for key in moved[:2]} == {second}
+        purged = await table.client.post("/topics/table/purge", json={"partitions": [1, 2]})
+        assert purged.status_code == 200, purged.text
+        assert {await table.value(key) for key in moved} == {None}
+        assert {await table.value(key) for key in MOVED if key not in moved} == {"first"}
+        await table.send(moved[0], "third")
+        for node in range(1, nodes + 1):
+            await cluster.stop(node)
+            await cluster.start(node)
+            await cluster.in_sync(table.topic)
+            assert [await table.value(key) for key in moved[:3]] == ["third", None, None]
+        await table.grow(4)
+        assert [await table.value(key) for key in moved[:3]] == ["third", None, None]
+        assert {await table.value(key) for key in MOVED if key not in moved} == {"first"}
+
+    run(main, nodes)
+
+
+def test_what_was_before_something_that_retention_removed_is_not_told() -> None:
+    async def main(table: Table) -> None:
+        moved = await with_moved_keys(table)
+        for number in range(90):
+            for partition in (1, 2):
+                await table.send(f"n{number}", "x" * 30_000, partition=partition)
+        await table.cluster.clock.sleep(120_000)
+        states = (await table.client.get("/topics/table")).json()["partitionStates"]
+        assert [each["logStart"] > 0 for each in states] == [False, True, True]
+        assert {await table.value(key) for key in moved} == {None}
+        assert {await table.value(key) for key in MOVED if key not in moved} == {"first"}
+
+    run(main, 1, cleanupPolicy="compact,delete", retentionBytes=1_000_000, segmentBytes=1_048_576)
+
+
+def test_what_is_deleted_of_before_a_growth_takes_nothing_of_other_partitions() -> None:
+    """Only what came behind the growth was later than what its keys had elsewhere."""
+
+    async def main(table: Table) -> None:
+        keys = [f"k{number}" for number in range(24)]
+        for key in keys:
+            await table.send(key, "first")
+        before = {key: partition_of_key(key, table.topic) for key in keys}
+        await table.grow(3)
+        came = [key for key in keys if before[key] == 1 and partition_of_key(key, table.topic) == 0]
+        assert came
+        assert (await table.client.post("/topics/table/purge", json={"partitions": [0]})).status_code == 200
+        assert {await table.value(key) for key in came} == {"first"}
+        assert {await table.value(key) for key in keys if before[key] == 0} == {None}
+
+    run(main, 1, partitions=2)
+
+
+def test_a_partition_that_is_gone_took_what_its_keys_had_before_elsewhere_with_it() -> None:
+    async def main(table: Table) -> None:
+        moved = await with_moved_keys(table, "second")
+        gone = partition_of_key(moved[0], table.topic)
+        there = [key for key in moved if partition_of_key(key, table.topic) == gone]
+        path = "/topics/table/decommissioned"
+        assert (await table.client.put(path, json={"partitions": [gone]})).status_code == 200
+        assert {await table.value(key) for key in there} == {"second"}
+        assert (await table.client.post("/topics/table/purge", json={"partitions": [gone]})).status_code == 200
+        assert {await table.value(key) for key in there} == {None}
+        view = table.cluster.gateways[0].metadata
+        await table.cluster.until(lambda: view.partition(table.topic.id, gone).life is PartitionLife.GONE)
+        assert {await table.value(key) for key in there} == {None}
+        assert {await table.value(key) for key in MOVED if key not in there} == {"first", "second"}
+
+    run(main, 1)
+
+
+def test_a_table_is_changed_as_often_as_its_latest_values_can_be_told() -> None:
+    async def main(table: Table) -> None:
+        keys = [f"k{number}" for number in range(40)]
+        for partitions in range(2, ORDERED_MAPPINGS_MAX + 2):
+            for key in keys:
+                await table.send(key, partitions)
+            await table.grow(partitions)
+        for key in keys:
+            await table.send(key, "last")
+        for path, body in (("", {"partitions": 20}), ("/decommissioned", {"partitions": [1]})):
+            call = table.client.put if path else table.client.patch
+            refused = await call(f"/topics/table{path}", json=body)
+            assert (refused.status_code, refused.json()["code"]) == (409, "TOO_MANY_CHANGES")
+        assert table.topic.partitions == ORDERED_MAPPINGS_MAX + 1
+        assert {await table.value(key) for key in keys} == {"last"}
+
+    run(main, 1)
+
+
+def test_a_log_whose_partitions_were_changed_more_often_becomes_a_table_by_time() -> None:
+    async def main(table: Table) -> None:
+        keys = [f"k{number}" for number in range(40)]
+        await table.client.patch("/topics/table?allowDataLoss=true", json={"config": {"cleanupPolicy": "delete"}})
+        for partitions in range(2, ORDERED_MAPPINGS_MAX + 4):
+            for key in keys:
+                await table.send(key, partitions)
+            await table.grow(partitions)
+            await table.cluster.clock.sleep(10)
+        for key in keys:
+            await table.send(key, "last")
+        body = {"config": {"cleanupPolicy": "compact"}}
+        assert (await table.client.patch("/topics/table?allowDataLoss=true", json=body)).status_code == 200
+        assert {await table.value(key) for key in keys} == {"last"}
 
     run(main, 1)
 

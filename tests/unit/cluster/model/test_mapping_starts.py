@@ -7,6 +7,7 @@ from cluster.model.mapping_starts import (
     end_before,
     is_in_force,
     keeps_order,
+    mappings_below,
     next_ordered_mappings,
     started,
     starts_of_new_partition,
@@ -31,6 +32,20 @@ def test_a_mapping_begins_once_and_where_it_was_first_said() -> None:
 def test_what_was_passed_by_began_with_the_next() -> None:
     state = replace(STATE, mapping_starts=(MappingStart(1, 10), MappingStart(3, 20)))
     assert [end_before(state, mapping) for mapping in (1, 2, 3, 4)] == [10, 20, 20, None]
+
+
+def test_what_is_removed_of_a_partition_is_of_the_mappings_that_filled_it() -> None:
+    state = replace(STATE, mapping_starts=(MappingStart(1, 10), MappingStart(2, 20), MappingStart(3, 20)))
+    assert [mappings_below(state, offset) for offset in (0, 1, 10, 11, 20, 21)] == [
+        (),
+        (0,),
+        (0,),
+        (0, 1),
+        (0, 1),
+        (0, 1, 3),
+    ]
+    made = replace(STATE, mapping_starts=(MappingStart(2, 0),))
+    assert [mappings_below(made, offset) for offset in (0, 1)] == [(), (2,)]
 
 
 def test_a_mapping_is_in_force_where_no_partition_goes_by_an_earlier_one() -> None:

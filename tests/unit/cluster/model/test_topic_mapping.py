@@ -1,11 +1,15 @@
 """What a topic remembers of how its keys were mapped before."""
 
 import pytest
+from msgspec.structs import replace
 
 from acklog.wire.limits import DEDUP_WINDOW_MS_MAX
+from acklog.wire.problems import ProblemCode
+from cluster.errors import ServerError
 from cluster.model.codec import decode, encode
-from cluster.model.topic_mapping import CLOCK_MARGIN_MS, EARLIER_MAPPINGS_MAX, earlier_topics, remapped
-from cluster.model.values import Topic, TopicConfig
+from cluster.model.mapping_starts import ORDERED_MAPPINGS_MAX
+from cluster.model.topic_mapping import CLOCK_MARGIN_MS, EARLIER_MAPPINGS_MAX, earlier_topics, remapped, topic_at
+from cluster.model.values import CleanupPolicy, Topic, TopicConfig
 
 WINDOW_MS = 60_000
 TOPIC = Topic("0123456789abc", "orders", 3, 1, 0, TopicConfig(dedup_window_ms=WINDOW_MS))
@@ -58,3 +62,27 @@ def test_only_so_many_are_kept_the_oldest_go(more: int) -> None:
     kept = earlier_topics(topic, 1)
     assert [each.mapping for each in kept] == list(range(more, EARLIER_MAPPINGS_MAX + more))
     assert [each.partitions for each in kept] == [3 + number for number in range(more, EARLIER_MAPPINGS_MAX + more)]
+
+
+def test_all_are_kept_while_each_has_its_starts_and_sends_are_looked_for_in_the_last_ones() -> None:
+    topic = TOPIC
+    for change in range(1, ORDERED_MAPPINGS_MAX + 1):
+        topic = remapped(
+            topic,
+            partitions=3 + change,
+            decommissioned=(),
+            ordered_mappings=change,
+            now_ms=change * DEDUP_WINDOW_MS_MAX,
+        )
+    before = [topic_at(topic, mapping) for mapping in range(topic.mapping + 1)]
+    assert [each and each.partitions for each in before] == list(range(3, ORDERED_MAPPINGS_MAX + 4))
+    assert [each.mapping for each in earlier_topics(topic, 0)] == list(
+        range(ORDERED_MAPPINGS_MAX - EARLIER_MAPPINGS_MAX, ORDERED_MAPPINGS_MAX)
+    )
+    last = grown(topic, 99, ORDERED_MAPPINGS_MAX * DEDUP_WINDOW_MS_MAX)
+    assert topic_at(last, 0) is None
+    assert len(last.earlier_mappings) == 3  # those of the last hour, with a margin
+    table = replace(topic, config=replace(TOPIC.config, cleanup_policy=CleanupPolicy.COMPACT))
+    with pytest.raises(ServerError) as refused:
+        grown(table, 99, 0)
+    assert refused.value.code is ProblemCode.TOO_MANY_CHANGES
