@@ -22,7 +22,7 @@ def settle_times(produce: Produce, now_ms: int) -> None:
     What was to be seen by now is a message like any other; but for one with an idempotency key, which goes where its
     first try went, as that may have been in time.
     """
-    if produce.keys is not None:  # all of them are plain
+    if produce.plain_keys() is not None:  # nearly always: none of them says anything of the kind
         return
     for place, message in enumerate(produce.messages):
         if not isinstance(message, Outgoing):
