@@ -2,8 +2,8 @@
 
 from app.processes.cluster_node import ClusterNode
 from storage.log.log_table import LogKind
-from storage.node.replicas.replica_host import ReplicaHost
 from tests.sim.cluster.hardware import Hardware
+from tests.sim.cluster.inspector import replicas_of
 from tests.sim.history import EndListed, RecordsRead
 
 Place = tuple[str, int]  # topic id, partition
@@ -24,22 +24,18 @@ class Watermarks:
         self._nodes: dict[str, ClusterNode] = {}
         """By the last process of each machine, also while it stops, and when it is dead."""
         self._highest: dict[Place, int] = {}
-        self._hosts: dict[str, tuple[list[ReplicaHost], list[ReplicaHost]]] = {}
-        """By process: all that its node held at the last look, and those of the topic. This is asked at every turn of
-        the loop, and seldom is anything else."""
 
     def look(self) -> None:
         """Remember what the nodes know now."""
-        for name, node in self._nodes.items():
-            self._look_at(name, node)
+        for node in self._nodes.values():
+            self._look_at(node)
         for machine in self._hardware.nodes.values():
             node, process = machine.node, machine.process
             if node is not None and process is not None and process.name not in self._nodes:
                 for ended in [name for name in self._nodes if name.startswith(f"{machine.name}.")]:
                     del self._nodes[ended]
-                    self._hosts.pop(ended, None)
                 self._nodes[process.name] = node
-                self._look_at(process.name, node)
+                self._look_at(node)
 
     def starting(self) -> frozenset[str]:
         """The storage processes that may serve already, while nobody can look into them yet."""
@@ -62,12 +58,11 @@ class Watermarks:
             f"no node has known more than {highest}"
         )
 
-    def _look_at(self, name: str, node: ClusterNode) -> None:
-        held = list(node.node._held.hosts.values())
-        known = self._hosts.get(name)
-        if known is None or known[0] != held:
-            known = self._hosts[name] = held, [host for host in held if host.topic.name == self._queue]
-        for host in known[1]:
-            place, high_watermark = (host.topic.id, host.number), host.high_watermark(LogKind.MESSAGES)
-            if high_watermark > self._highest.get(place, 0):
-                self._highest[place] = high_watermark
+    def _look_at(self, node: ClusterNode) -> None:
+        for host in replicas_of(node):
+            topic = host.topic
+            if topic.name != self._queue:  # most are of other topics, and this is done at every turn
+                continue
+            place, known = (topic.id, host.number), host.high_watermark(LogKind.MESSAGES)
+            if known > self._highest.get(place, 0):
+                self._highest[place] = known
