@@ -12,6 +12,7 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 SETTINGS_PREFIX = "ACKLOG_"
+CONFIGURATION_VARIABLE = "ACKLOG_CONFIG"
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 READY_POLL_S = 0.005
@@ -57,9 +58,11 @@ def acklog_command(*, port: int, data_dir: Path, host: str = HOST) -> list[str]:
 
 
 def server_environment(environment: Mapping[str, str], bytecode_dir: Path) -> dict[str, str]:
-    """What a server gets of `environment`: no settings of Acklog, which the command line gives. Where compiled modules
-    are not to be kept, they go to `bytecode_dir`, so that a restart measures recovery and not the compiler."""
+    """What a server gets of `environment`: no settings of Acklog, which the command line gives, and no file of them
+    that happens to be in the working directory. Where compiled modules are not to be kept, they go to `bytecode_dir`,
+    so that a restart measures recovery and not the compiler."""
     kept = {name: value for name, value in environment.items() if not name.startswith(SETTINGS_PREFIX)}
+    kept[CONFIGURATION_VARIABLE] = ""
     if kept.pop("PYTHONDONTWRITEBYTECODE", None):
         kept.setdefault("PYTHONPYCACHEPREFIX", str(bytecode_dir))
     return kept

@@ -12,17 +12,21 @@ from app.local_cluster.server_process import (
     server_environment,
 )
 
+NO_FILE = {"ACKLOG_CONFIG": ""}
+"""A demo is not the server that a file in the working directory is for."""
+
 
 def test_the_environment_of_a_server_has_no_settings_of_ours() -> None:
     given = {"PATH": "/bin", "ACKLOG_FLIGHTS": "x", "ACKLOG_PORT": "1"}
-    assert server_environment(given, Path("cache")) == {"PATH": "/bin"}
+    assert server_environment(given, Path("cache")) == {"PATH": "/bin", **NO_FILE}
 
 
 def test_compiled_modules_that_must_not_be_kept_go_elsewhere() -> None:
     given = {"PYTHONDONTWRITEBYTECODE": "1"}
-    assert server_environment(given, Path("cache")) == {"PYTHONPYCACHEPREFIX": "cache"}
+    assert server_environment(given, Path("cache")) == {"PYTHONPYCACHEPREFIX": "cache", **NO_FILE}
     assert server_environment({**given, "PYTHONPYCACHEPREFIX": "mine"}, Path("cache")) == {
-        "PYTHONPYCACHEPREFIX": "mine"
+        "PYTHONPYCACHEPREFIX": "mine",
+        **NO_FILE,
     }
 
 
