@@ -119,8 +119,10 @@ def test_who_waits_while_the_topic_grows_waits_on(nodes: int, mode: str) -> None
         while len(held) < len(KEYS):
             held += await receive(client, waitSeconds=2)
         waiting = asyncio.create_task(receive(client, waitSeconds=20))
-        await cluster.clock.sleep(1_000)
-        await grow(cluster, client, 5)
+        growing = asyncio.create_task(grow(cluster, client, 5))
+        while not growing.done():
+            assert await receive(client) == []
+        await growing
         await send(client, "second", keys=[key for key in KEYS if has_moved(key, 3, 5) and placed(key, 5) < 3])
         await cluster.clock.sleep(3_000)
         assert not waiting.done(), waiting.result()
