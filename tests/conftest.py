@@ -17,8 +17,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 COLLECTION_THRESHOLDS = (50_000, 20, 50)
-"""Of the garbage collector. By default it looks through what simulated clusters and models are made of all the while,
-for a tenth of the time."""
+"""Of the garbage collector. By default it looks through what simulated clusters are made of all the while, for a sixth
+of a seed's time."""
 
 
 def pytest_configure() -> None:

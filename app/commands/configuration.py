@@ -131,12 +131,11 @@ def _problems(process: str, environment: "Mapping[str, str]", arguments: list[st
     except UsageError as error:
         return [str(error)]
     problems = []
-    for name, value in found.loaded.values.items():
-        if name == "tokens_file" and value:
-            try:
-                TokenTable.load(value)
-            except TokensFileError as error:
-                problems.append(str(error))
+    if tokens_file := found.loaded.values.get("tokens_file"):
+        try:
+            TokenTable.load(tokens_file)
+        except TokensFileError as error:
+            problems.append(str(error))
     if EtcdOptions in found.sources.kinds:
         try:
             found.loaded.make(EtcdOptions).settings(read_file)

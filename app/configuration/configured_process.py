@@ -69,7 +69,7 @@ class ConfiguredProcess:
             for name in names:
                 if name in known:
                     value = self.loaded.values.get(name, known[name].default)
-                    yield ShownSetting(table, name, value, self.loaded.sources.get(name, DEFAULT))
+                    yield ShownSetting(table, name, value, self.loaded.told_by.get(name, DEFAULT))
 
     def _of_storage(self) -> Iterable[ShownSetting]:
         if self.storage is None:

@@ -138,15 +138,14 @@ class SettingSources:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Values by name, of all the classes together, and `sources`: what each was said by. What nothing said is the
-    default."""
+    """Values by name, of all the classes together, and `told_by`: who said each. What nobody said is the default."""
 
     values: dict[str, Any]
-    sources: dict[str, str]
+    told_by: dict[str, str]
 
     def put(self, name: str, value: object, source: str) -> None:
         self.values[name] = value
-        self.sources[name] = source
+        self.told_by[name] = source
 
     def make(self, kind: type[_Settings]) -> _Settings:
         """The settings of one class; raises SettingsError."""
