@@ -56,19 +56,19 @@ class DeliverySteps:
         self._on_crashed = on_crashed
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
+        self._looks_from_ms = 0  # not before: a look-up that failed is tried again after a pause, whatever else happens
         self._step: asyncio.Task[None] | None = None
         self._is_closed = False
 
     def arm(self) -> None:
         """Set the timer to the next deadline of any group."""
-        if self._delivery.state.maybe_removed:
-            self.arm_at(self._clock.monotonic_ms())
-        deadline_ms = self._delivery.state.next_deadline()
+        state = self._delivery.state
+        deadline_ms = state.next_deadline()
         if deadline_ms is not None:
             self.arm_at(deadline_ms)
-        wait_ms = self._lifetimes.next_look_in_ms(self._delivery.state.groups())
+        wait_ms = 0 if state.maybe_removed else self._lifetimes.next_look_in_ms(state.groups())
         if wait_ms is not None:
-            self.arm_at(self._clock.monotonic_ms() + wait_ms)
+            self.arm_at(max(self._clock.monotonic_ms() + wait_ms, self._looks_from_ms))
 
     def arm_at(self, deadline_ms: int) -> None:
         """Have a step run at `deadline_ms` (monotonic) at the latest."""
@@ -116,6 +116,7 @@ class DeliverySteps:
             raise
         finally:
             self._step = None
+            self._looks_from_ms = next_ms or 0
             if next_ms is not None:
                 self.arm_at(next_ms)
             else:

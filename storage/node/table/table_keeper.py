@@ -52,6 +52,7 @@ class TableKeeper:
         self._forgotten_below = 0
         self._turn = asyncio.Lock()
         self._wanted = 0
+        self._has_grown = False  # of all that asked, as the last of them knew the topic: never less than before
         self._following: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -96,10 +97,13 @@ class TableKeeper:
 
     async def _catch_up(self, topic: Topic, until: int) -> None:
         self._wanted = max(self._wanted, until)
+        self._has_grown |= topic.mapping > 0
         if self._index is not None and self._state.applied >= until:
             return
         if self._following is None or self._following.done():
-            self._following = asyncio.get_running_loop().create_task(self._follow(topic))
+            self._following = asyncio.get_running_loop().create_task(
+                self._follow(is_replicated=topic.replication_factor > 1)
+            )
             self._following.add_done_callback(lambda task: task.cancelled() or task.exception())  # who waits raises it
         try:
             async with asyncio.timeout(self._settings.catch_up_ms / 1000):
@@ -107,14 +111,14 @@ class TableKeeper:
         except TimeoutError:
             raise self._is_being_made() from None
 
-    async def _follow(self, topic: Topic) -> None:
+    async def _follow(self, *, is_replicated: bool) -> None:
         """Until all that is wanted is in the index."""
         while True:
             async with self._turn:
-                if not await self._take_over(topic):
+                if not await self._take_over(is_replicated=is_replicated):
                     return
 
-    async def _take_over(self, topic: Topic) -> bool:
+    async def _take_over(self, *, is_replicated: bool) -> bool:
         """The next batches. False: there are none."""
         index = await self._opened()
         applied, end = self._state.applied, min(self._wanted, self.log.log_end)
@@ -124,7 +128,7 @@ class TableKeeper:
         if found is None or self._is_closed:
             return False
         if isinstance(found, Unreadable):
-            if topic.replication_factor > 1:  # others have it: this replica's damage is on its way to be mended
+            if is_replicated:  # others have it: this replica's damage is on its way to be mended
                 raise ServerError(ProblemCode.RECORDS_CORRUPT, f"damaged from offset {found.offset} on")
             logger.error("table_unreadable", log=str(self.log.key), offset=found.offset, until=found.next_offset)
             state = self._state._replace(applied=found.next_offset, lost_end=found.next_offset)
@@ -133,7 +137,8 @@ class TableKeeper:
             state = self._at(self._state._replace(applied=found[-1].header.next_offset))
             # While a topic has had one mapping only, a key has been in no other partition: nothing is to be told by
             # its tombstone, which compaction removes from the log. Later on the tombstones stay, there and here.
-            await self._run(partial(_take_in, index, found, state, since=applied, keeps_tombstones=topic.mapping > 0))
+            take_in = partial(_take_in, index, found, state, since=applied, keeps_tombstones=self._has_grown)
+            await self._run(take_in)
         self._state = index.state
         self._figures.messages_taken_over += self._state.applied - applied
         return True

@@ -65,7 +65,7 @@ class TableViews:
         if request.mapping < topic.mapping:
             raise mapping_is_over(topic)
         for _ in range(TRIES_MAX):
-            end = host.readable_end
+            topic, end = host.topic, host.readable_end  # what is below the end was sent by a mapping that is known here
             keeper = await self._keeper(partition)
             offset = await keeper.find(request.key, topic, until=end)
             if offset < host.readable_start:

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from acklog.wire.batch import encode_batch
+from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from cluster.errors import ServerError
 from cluster.model.values import Exhausted, Expired, Group, GroupMode, GroupSettings, Topic, TopicConfig
 from storage.rpc import messages
 from storage.rpc.membership_messages import Ownership
@@ -172,5 +174,32 @@ def test_what_was_released_begins_anew_and_expires_at_its_turn() -> None:
         assert (first.record.body, first.attempt) == (b"A", 1)
         await sim.clock.sleep(TTL_MS + 1)
         assert await sim.settle("ack", topic, group, [first]) == [""], "who has it keeps it"
+
+    with_node(main)
+
+
+def test_a_look_that_fails_is_tried_again_after_a_pause_however_much_is_settled_meanwhile() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await group_of(sim, GroupMode.KEY_ORDERED, **BLOCKS)
+        await send(sim, topic)
+        [replica] = sim.node.replicas()
+        assert replica.partition is not None
+        tries, record_at = 0, replica.partition.reader.record_at
+
+        async def fails(offset: int, *, readable_end: int) -> Any:
+            nonlocal tries
+            tries += 1
+            raise ServerError(ProblemCode.UNAVAILABLE, "not now")
+
+        replica.partition.reader.record_at = fails  # type: ignore[method-assign]
+        await fail_first(sim, topic, group, after_ms=0)
+        for number in range(50):
+            await sim.send(topic, b"%d" % number)
+            await sim.settle("ack", topic, group, await receive(sim, topic, group))
+            await sim.clock.sleep(100)
+        assert 4 <= tries <= 7
+        replica.partition.reader.record_at = record_at  # type: ignore[method-assign]
+        await sim.clock.sleep(TTL_MS)
+        assert (await position(sim, topic)).expired == 1
 
     with_node(main)

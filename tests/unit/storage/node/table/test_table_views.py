@@ -1,7 +1,9 @@
 """The latest value of a key, as a node tells it: after compaction, restarts, and damage to what it goes by."""
 
+import asyncio
 import dataclasses
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
 
@@ -22,6 +24,7 @@ from storage.table.table_settings import TableSettings
 from tests.support.compaction import tombstone, value
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
+_Result = TypeVar("_Result")
 QUICK = dataclasses.replace(
     SMALL,
     compaction=CompactionSettings(look_interval_ms=1_000, step_bytes=500, dirty_ratio_min=0.3),
@@ -46,6 +49,19 @@ class KeptTables(MemoryTableIndexes):
 
     def remove(self, key: LogKey) -> None:
         self.kept.pop(key, None)
+
+
+class HeldTables(KeptTables):
+    """Whatever is done with them waits while it may not go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go_on = asyncio.Event()
+        self.may_go_on.set()
+
+    async def run(self, call: Callable[[], _Result]) -> _Result:
+        await self.may_go_on.wait()
+        return await super().run(call)
 
 
 async def compacted_topic(sim: SimulatedNode, name: str = "orders", **config: object) -> Topic:
@@ -299,6 +315,27 @@ def test_a_topic_that_keeps_everything_and_a_mapping_that_is_over() -> None:
         assert (await latest(sim, grown, "k0")).offset == -1
 
     run(main)
+
+
+def test_a_tombstone_that_comes_after_the_topic_has_grown_is_kept_also_where_who_asked_before_waits_yet() -> None:
+    """Else what was there before it, in another partition, would be told."""
+    tables = HeldTables()
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim)
+        await fill(sim, topic, 0, 3)
+        tables.may_go_on.clear()
+        early = asyncio.ensure_future(latest(sim, topic, "k0"))
+        grown = await sim.topics.update(topic.name, partitions=2)
+        await sim.clock.sleep(1_000)
+        await send(sim, topic, tombstone("k0"))
+        late = asyncio.ensure_future(latest(sim, grown, "k0"))
+        await sim.clock.sleep(1_000)
+        tables.may_go_on.set()
+        for found in (await early, await late, await latest(sim, grown, "k0")):
+            assert (found.offset, found.record) == (3, None)
+
+    run(main, tables)
 
 
 def test_metrics_say_what_was_asked_and_what_it_cost() -> None:
