@@ -32,8 +32,8 @@ from acklog.wire.batch import encode_batch
 from acklog.wire.compacted_batch import decode_remaining
 from acklog.wire.log_page import verified
 from acklog.wire.record import Record
-from app.http.protocol.server import calm_garbage_collection
 from app.processes.embedded import EmbeddedServer
+from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.process_constants import SWITCH_INTERVAL_SECONDS
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.model.values import CleanupPolicy, Topic, TopicConfig
@@ -231,7 +231,8 @@ def told(taken_ms: list[float]) -> str:
 @cli.command(hidden=True)
 def life(directory: Path, number: int, end: int, keys: int) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    calm_garbage_collection()
+    collect_rarely()
+    pass_over_what_is_there()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)  # as servers do
     asyncio.run(live(directory, number, end, keys))
 

@@ -22,9 +22,9 @@ import typer
 
 from app.calls.members import Subscription
 from app.configuration.server_settings import Settings
-from app.http.protocol.server import calm_garbage_collection
 from app.processes.embedded import EmbeddedServer, start_embedded
 from app.processes.embedded_store import open_store
+from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.services.membership import GroupMembership
 from app.services.registry import Services
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
@@ -194,7 +194,8 @@ def main(
     idle_s: Annotated[float, typer.Option("--idle-s", min=1)] = 30.0,
 ) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    calm_garbage_collection()  # as a server does
+    collect_rarely()  # as a server does
+    pass_over_what_is_there()
     with tempfile.TemporaryDirectory() as directory:
         asyncio.run(measure(Path(directory), members, groups, topics, idle_s))
 

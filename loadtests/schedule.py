@@ -31,9 +31,9 @@ import typer
 from acklog.wire.batch import decode_records, encode_batch, read_header
 from acklog.wire.record import Record, Schedule
 from app.configuration.server_settings import Settings
-from app.http.protocol.server import calm_garbage_collection
 from app.processes.embedded import EmbeddedServer, start_embedded
 from app.processes.embedded_store import open_store
+from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.process_constants import SWITCH_INTERVAL_SECONDS
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.model.values import Topic, TopicConfig
@@ -187,7 +187,8 @@ def percentile(values: list[float] | list[int], share: float) -> float:
 
 def run(work: Callable[[Path], Coroutine[Any, Any, None]], loop: asyncio.AbstractEventLoop | None = None) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    calm_garbage_collection()
+    collect_rarely()
+    pass_over_what_is_there()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)  # as servers do
     loop = loop or asyncio.new_event_loop()
     with tempfile.TemporaryDirectory() as directory:

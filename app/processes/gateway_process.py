@@ -10,10 +10,11 @@ import uvloop
 from app.auth.tokens import TokenTable
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.server_settings import Settings
-from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
+from app.http.protocol.server import HttpServer, bind, url_of
 from app.processes.cluster_gateway import start_cluster_gateway
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.processes.etcd_connection import connect_to_etcd
+from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.processes.process_figures import ProcessFigures
 from cluster.ports.runtime import SteadyClock, SystemEntropy
@@ -23,6 +24,7 @@ from storage.rpc.tcp_transport import TcpTransport
 
 async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
+    collect_rarely()
     check_exposure(settings)
     plan = plan_descriptors(raise_descriptor_limit(), connections_max=settings.connections_max, others=PEERS)
     settings = replace(settings, connections_max=plan.connections)
@@ -56,7 +58,7 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
         after_stop=close,
     )
     report(plan)
-    calm_garbage_collection()
+    pass_over_what_is_there()
     figures.start()
     await server.serve(sockets=[listener])
 

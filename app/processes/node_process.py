@@ -12,11 +12,12 @@ from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.server_settings import Settings
 from app.http.protocol.limited_protocol import make_http_protocol
-from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
+from app.http.protocol.server import HttpServer, bind, url_of
 from app.http.protocol.web_guard import guard_of
 from app.processes.cluster_node import ClusterNode, start_cluster_node
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.processes.etcd_connection import connect_to_etcd
+from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from app.processes.process_figures import ProcessFigures
@@ -41,6 +42,7 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
     """Run until SIGINT, SIGTERM, or until the node has to end. Raises what makes a start impossible, or why it ended:
     see `app.processes.cluster_node`."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    collect_rarely()
     process_settings = options.process_settings()
     log_store = node_settings.log_store
     plan = plan_descriptors(
@@ -89,7 +91,7 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         after_stop=close,
     )
     report(plan)
-    calm_garbage_collection()
+    pass_over_what_is_there()
     figures.start()
     ending = asyncio.create_task(_stop_at_the_end(node, server), name="end of the node")
     await server.serve(sockets=[listener])

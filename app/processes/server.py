@@ -9,10 +9,11 @@ import uvloop
 
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
-from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
+from app.http.protocol.server import HttpServer, bind, url_of
 from app.processes.descriptors import plan_descriptors, raise_descriptor_limit, report
 from app.processes.embedded import EmbeddedServer, start_embedded
 from app.processes.embedded_store import open_store
+from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
@@ -31,6 +32,7 @@ from storage.table.table_index import TABLES_DIRECTORY
 async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    collect_rarely()
     check_exposure(settings)
     log_store = node_settings.log_store
     plan = plan_descriptors(
@@ -89,7 +91,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         after_stop=close,
     )
     report(plan)
-    calm_garbage_collection()
+    pass_over_what_is_there()
     figures.start()
     end = NodeEnd()
     watching = asyncio.create_task(_watch_storage(embedded, server, end, clock), name="storage watch")

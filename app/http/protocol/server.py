@@ -1,6 +1,5 @@
 """uvicorn with an orderly start and an orderly stop: what every process of Acklog that answers HTTP runs."""
 
-import gc
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Generator
@@ -75,14 +74,6 @@ def bind(host: str, port: int, *, what_to_do: str) -> socket.socket:
         listener.close()
         raise SettingsError(f"Cannot listen on {host}:{port}: {error.strerror or error}. {what_to_do}") from None
     return listener
-
-
-def calm_garbage_collection() -> None:
-    """Requests make many short-lived objects and hardly a cycle: collecting them over and over, the loaded modules
-    included, takes a fifth of a send's time (measured with singles, 64 connections)."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
 
 
 def url_of(host: str, port: int) -> str:
