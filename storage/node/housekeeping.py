@@ -54,7 +54,7 @@ class Housekeeping:
         next_checkpoint_ms = self._clock.monotonic_ms() + self._settings.high_watermark_checkpoint_ms
         while True:
             await self._clock.sleep(self._settings.projection_interval_ms)
-            await self._projection.flush_if_due(self._replicas.held.led())
+            await self._projection.flush_if_due(self._replicas.held.take_moved)
             if self._clock.monotonic_ms() >= next_checkpoint_ms:
                 next_checkpoint_ms = self._clock.monotonic_ms() + self._settings.high_watermark_checkpoint_ms
                 await self._replicas.checkpoint_high_watermarks()
@@ -65,9 +65,10 @@ class Housekeeping:
             self._readers.look_anew()
             for partition in self._replicas.held.led():
                 try:
-                    await self.retain(partition)
-                    await self._keep_schedule_short(partition)
-                    await self._forget_deleted_groups(partition)
+                    if _has_been_used(partition):
+                        await self.retain(partition)
+                        await self._keep_schedule_short(partition)
+                        await self._forget_deleted_groups(partition)
                     await self._tell_if_empty(partition)
                 except (ServerError, CoordinationError) as error:
                     logger.warning(
@@ -154,3 +155,8 @@ class Housekeeping:
         changed = found_empty(decode(PartitionState, item.value))
         if changed is not None and changed.leader_epoch == host.leader_epoch:
             await self._store.transact([unchanged(item)], [Put(item.key, encode(changed))])
+
+
+def _has_been_used(partition: Partition) -> bool:
+    """Thousands of partitions may be there that nobody has used yet: there is nothing to keep short in them."""
+    return bool(partition.host.log.log_end or partition.groups.group_ids() or partition.schedule.keeper.has_any)

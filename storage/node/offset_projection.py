@@ -5,7 +5,7 @@ delivery state. A value carries, per partition, the leader epoch it comes from a
 older leader's late write never replaces a newer leader's (rule R16).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 import structlog
@@ -30,7 +30,7 @@ class OffsetProjection:
         self._interval_ms = interval_ms
         self._last_flush_ms = -interval_ms
         self._written: dict[tuple[str, str], dict[int, tuple[int, int, int]]] = {}
-        self._seen_records: dict[tuple[str, int], int] = {}
+        self._again: dict[tuple[str, int], Partition] = {}
 
     async def read(self, group_id: str, topic_id: str) -> dict[int, ProjectedPartition]:
         """The progress per partition, as last projected. Empty when the store cannot say."""
@@ -57,30 +57,30 @@ class OffsetProjection:
 
     def forget_topic(self, topic_id: str) -> None:
         self._written = {key: value for key, value in self._written.items() if key[1] != topic_id}
-        self._seen_records = {key: value for key, value in self._seen_records.items() if key[0] != topic_id}
+        self._again = {key: partition for key, partition in self._again.items() if key[0] != topic_id}
 
     def forget_group(self, group_id: str) -> None:
         self._written = {key: value for key, value in self._written.items() if key[0] != group_id}
 
-    async def flush_if_due(self, partitions: Iterable[Partition]) -> None:
+    async def flush_if_due(self, moved: Callable[[], Iterable[Partition]]) -> None:
+        """`moved` is asked only then."""
         if self._clock.monotonic_ms() - self._last_flush_ms >= self._interval_ms:
-            await self.flush(partitions)
+            await self.flush(moved())
 
-    async def flush(self, partitions: Iterable[Partition]) -> None:
-        """Write every (group, topic) whose progress moved. Failures are logged and tried again the next time."""
+    async def flush(self, moved: Iterable[Partition]) -> None:
+        """Write every (group, topic) whose progress moved, in these partitions, and in those where it could not be
+        written the last time. Failures are logged."""
         self._last_flush_ms = self._clock.monotonic_ms()
-        await self.project(partitions)
+        again, self._again = self._again, {}
+        await self.project([*again.values(), *moved])
 
     async def project(self, partitions: Iterable[Partition]) -> None:
-        """As `flush`, for some of them, at any time: before a seek is answered, so that what is shown is a lower bound
+        """As `flush`, for these alone, at any time: before a seek is answered, so that what is shown is a lower bound
         of what is done even where the delivery log is lost that knows of the seek."""
         changed: dict[tuple[str, str], dict[int, ProjectedPartition]] = {}
+        looked_at: dict[tuple[str, int], Partition] = {}
         for partition in partitions:
-            applied = partition.groups.applied_records
-            place = (partition.topic_id, partition.number)
-            if self._seen_records.get(place) == applied:
-                continue  # nothing was acknowledged there: an idle partition costs one comparison
-            self._seen_records[place] = applied
+            looked_at[partition.topic_id, partition.number] = partition
             for position in partition.groups.positions():
                 key = (position.group_id, partition.topic_id)
                 now = (position.progress, position.done_above, position.generation)
@@ -97,7 +97,7 @@ class OffsetProjection:
                 await self._merge(group_id, topic_id, projected)
             except CoordinationError as error:
                 for number in projected:
-                    self._seen_records.pop((topic_id, number), None)
+                    self._again[topic_id, number] = looked_at[topic_id, number]
                 logger.warning("progress_not_projected", group_id=group_id, topic_id=topic_id, reason=str(error))
 
     async def _merge(self, group_id: str, topic_id: str, projected: dict[int, ProjectedPartition]) -> None:

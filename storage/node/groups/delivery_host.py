@@ -65,6 +65,7 @@ class DeliveryHost:
         self._on_disk_failed = on_disk_failed
         self._pending: list[Waiting] = []
         self._uncommitted: deque[_Uncommitted] = deque()
+        self.on_applied: Callable[[], None] = lambda: None  # called when a decision has taken effect
         self._has_ended = False
         self._applied_offset = log.log_end
         self._bytes_since_snapshot = 0
@@ -201,6 +202,7 @@ class DeliveryHost:
             self._idle.set()
 
     def _apply(self, records: list[DeliveryRecord]) -> None:
+        self.on_applied()
         self.state.apply(records, now_ms=self._clock.monotonic_ms(), wall_now_ms=self._clock.now_ms())
 
     async def _snapshot(self) -> None:

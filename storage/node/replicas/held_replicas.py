@@ -1,6 +1,7 @@
 """The replicas that a node holds now, by partition, and what is asked of whichever of them it is."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from storage.node.replicas.follower_reads import FollowerReads
 from storage.node.replicas.led_partition import Partition
@@ -21,6 +22,7 @@ class HeldReplicas:
     def __init__(self) -> None:
         self.hosts: dict[PartitionId, ReplicaHost] = {}
         self._topics: dict[str, dict[int, Partition]] = {}
+        self._moved: dict[tuple[str, int], None] = {}  # in the order in which they did
 
     def __iter__(self) -> Iterator[ReplicaHost]:
         """As they are now: what comes or goes meanwhile changes nothing."""
@@ -29,7 +31,10 @@ class HeldReplicas:
     # --- what is served here -----------------------------------------------------------------------------------------
 
     def serve(self, partition: Partition) -> None:
+        key = (partition.topic_id, partition.number)
         self._topics.setdefault(partition.topic_id, {})[partition.number] = partition
+        partition.delivery.on_applied = partial(self._moved.setdefault, key, None)
+        self._moved[key] = None
 
     def serve_no_more(self, partition: Partition) -> bool:
         """False where another one has taken its place, or nothing was served."""
@@ -48,6 +53,12 @@ class HeldReplicas:
     def led(self) -> list[Partition]:
         """Those that are led and served here."""
         return [partition for partitions in self._topics.values() for partition in partitions.values()]
+
+    def take_moved(self) -> list[Partition]:
+        """Of these, those in which a group may have got on since the last time. What nobody uses costs nothing."""
+        moved = [partition for key in self._moved if (partition := self.find(*key)) is not None]
+        self._moved.clear()
+        return moved
 
     def followed(self, topic_id: str, number: int) -> FollowerReads | None:
         """What readers may have of a partition that is followed here."""

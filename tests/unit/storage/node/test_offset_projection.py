@@ -1,11 +1,13 @@
 """What the offset store shows of groups' progress: nothing of an earlier leader replaces a later one's (rule R16)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
 
 from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
+from cluster.ports.coordination import Compare, CoordinationError, Operation, TransactionResult
 from cluster.stores.memory_store import MemoryStore
 from cluster.stores.store_settings import StoreSettings
 from storage.node.offset_projection import OffsetProjection
@@ -84,7 +86,7 @@ async def test_it_says_after_how_many_seeks() -> None:
     assert await stored(nodes) == ProjectedPartition(20, 0, 1, 5, 0)
     cast(Groups, partition.groups).applied_records = 6
     cast(Groups, partition.groups).generation = 1
-    await node.flush_if_due([partition])
+    await node.flush_if_due(lambda: [partition])
     assert (await stored(nodes)).generation == 1, "what was projected in between has not put off what is due"
 
 
@@ -104,3 +106,24 @@ async def test_within_an_epoch_the_latest_counts() -> None:
     await node.flush([led(epoch=1, applied=5, progress=20)])
     await node.flush([led(epoch=1, applied=6, progress=10)])
     assert (await node.read("group", "topic"))[0].offset == 10
+
+
+async def test_what_could_not_be_written_is_tried_again_and_what_is_written_is_not() -> None:
+    nodes = Nodes()
+    node, partition = nodes.node(), led(epoch=1, applied=5, progress=20)
+    transact, written = nodes.store.transact, 0
+
+    async def refuse(*_: object) -> TransactionResult:
+        raise CoordinationError("not now")
+
+    async def count(compares: Sequence[Compare], operations: Sequence[Operation]) -> TransactionResult:
+        nonlocal written
+        written += 1
+        return await transact(compares, operations)
+
+    nodes.store.transact = refuse  # type: ignore[method-assign,assignment]
+    await node.flush([partition])
+    nodes.store.transact = count  # type: ignore[method-assign,assignment]
+    for _ in range(3):
+        await node.flush([])
+    assert (written, (await stored(nodes)).offset) == (1, 20)
