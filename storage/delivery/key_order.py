@@ -109,8 +109,9 @@ class KeyOrder:
         key = self._keys.get(run.key_hash)
         if key is None:
             key = self._keys[run.key_hash] = _Key(run.key_hash)
-        key.answer = self._answer
         key_run, key_of = key.run, self._key_of
+        if key.answer != self._answer:  # what came back may be the first of several: nothing follows it then
+            key.answer = self._answer if len(key_run) == (run.start in key_run) else 0
         for offset in range(run.start, run.end):
             key_run[offset] = None
             key_of[offset] = key
@@ -128,8 +129,7 @@ class KeyOrder:
         if run.key_hash == NO_KEY or run.kind is not CandidateKind.MESSAGE or run.start in self._key_of:
             return
         key = self._key(run.key_hash)
-        waits_from = key.waits_from
-        if waits_from is not None and run.start > waits_from:
+        if (waits_from := key.waits_from) is not None and run.start > waits_from:
             self._wait(key, run.start, run.end)
             return
         key.run[run.start] = None

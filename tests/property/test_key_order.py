@@ -20,7 +20,6 @@ from storage.delivery.leases import Lease, counted_attempt
 from tests.unit.storage.delivery.seeing_group import SeeingBench
 
 OFFSETS_MAX = 80
-ATTEMPTS_MAX = 3
 VISIBILITY_MS = 100
 _APPENDED = st.lists(
     st.tuples(
@@ -43,6 +42,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
         batch=st.integers(1, 9),
         appended=_APPENDED,
         on_exhausted=st.sampled_from(Exhausted),
+        attempts_max=st.sampled_from([1, 3]),
     )
     def begin(
         self,
@@ -52,8 +52,10 @@ class KeyOrderMachine(RuleBasedStateMachine):
         batch: int,
         appended: list,
         on_exhausted: Exhausted,
+        attempts_max: int,
     ) -> None:
         self.on_exhausted = on_exhausted
+        self.attempts_max = attempts_max
         self.log: list[Run] = []
         self.ranges_max = ranges_max
         self.choosers: list[KeyOrder] = []
@@ -67,7 +69,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
             new_chooser,
             bounds=DeliverySettings(candidate_runs_max=runs_max),
             settings=GroupSettings(
-                max_in_flight=8, max_attempts=ATTEMPTS_MAX, retry_backoff_min_ms=50, on_exhausted=on_exhausted
+                max_in_flight=8, max_attempts=attempts_max, retry_backoff_min_ms=50, on_exhausted=on_exhausted
             ),
             batch=batch,
         )
@@ -124,7 +126,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
         if self.on_exhausted is not Exhausted.BLOCK:
             return []
         return sorted(
-            each for each, count in self.counted.items() if count >= ATTEMPTS_MAX and each not in self.settled
+            each for each, count in self.counted.items() if count >= self.attempts_max and each not in self.settled
         )
 
     def take(self, data: st.DataObject) -> Lease:
@@ -208,6 +210,15 @@ class KeyOrderMachine(RuleBasedStateMachine):
             assert not [each for each in answer if each.offset > lease.offset and self.key_of(each.offset) == key != -1]
 
     @precondition(lambda self: self.answers)
+    @rule(data=st.data(), delays_ms=st.lists(st.sampled_from([0, 40, 400]), min_size=6, max_size=6))
+    def nack_from_the_last_on(self, data: st.DataObject, delays_ms: list[int]) -> None:
+        """So that each of them has been tried, and some may be due before those in front of them."""
+        leases = data.draw(st.sampled_from(self.answers))
+        for lease, delay_ms in zip(sorted(leases, key=lambda each: each.offset, reverse=True), delays_ms, strict=False):
+            self.bench.nack(lease, delay_ms=delay_ms)
+            self.ended(is_counted=lease)
+
+    @precondition(lambda self: self.answers)
     @rule(data=st.data())
     def nack_without_effect(self, data: st.DataObject) -> None:
         lease = self.take(data)
@@ -249,7 +260,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
         if fails:
             self.bench.group.dead_letter_failed(letters, retry_at_ms=self.bench.now_ms + 10)
         elif letters:
-            assert all(self.counted[offset] == ATTEMPTS_MAX for offset in letters)
+            assert all(self.counted[offset] == self.attempts_max for offset in letters)
             self.bench.write(self.bench.group.dead_lettered(letters))
             self.settled |= set(letters)
 

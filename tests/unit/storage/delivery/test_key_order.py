@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from cluster.model.values import GroupMode, GroupSettings
+from cluster.model.values import Exhausted, GroupMode, GroupSettings
 from storage.delivery.candidates import NO_KEY
 from storage.delivery.candidates import CandidateRun as Run
 from storage.delivery.delivery_settings import DeliverySettings
@@ -19,7 +19,9 @@ A, B, C = 1, 2, 3
 FEW = 3
 
 
-def bench_of(*keys: int, ranges_max: int = 100, ranges_of_key_max: int = FEW, **settings: int) -> SeeingBench:
+def bench_of(
+    *keys: int, ranges_max: int = 100, ranges_of_key_max: int = FEW, **settings: int | Exhausted
+) -> SeeingBench:
     new_chooser = partial(KeyOrder, ranges_max=ranges_max, ranges_of_key_max=ranges_of_key_max)
     chosen = GroupSettings(**{"max_attempts": 5, "retry_backoff_min_ms": 1000, **settings})
     return SeeingBench(messages(*[(key, 0) for key in keys]), new_chooser, settings=chosen)
@@ -379,3 +381,37 @@ class TestDepth:
             leases = bench.receive(10)
         assert bench.group.progress == count
         assert bench.feeds - feeds <= 3 * (count // 100)
+
+
+class TestSeveralThatCameBack:
+    """Each of a run was tried and came back, the last one first: a new leader finds all of them at once."""
+
+    @staticmethod
+    def tried_from_the_last_on(bench: SeeingBench, *delays_ms: int) -> None:
+        leases = bench.receive(len(delays_ms))
+        for lease, delay_ms in reversed(list(zip(leases, delays_ms, strict=True))):
+            bench.nack(lease, delay_ms=delay_ms)
+        bench.fail_over()
+
+    def test_one_that_is_released_goes_alone_while_those_behind_it_are_blocked(self) -> None:
+        bench = bench_of(A, A, A, A, max_attempts=1, on_exhausted=Exhausted.BLOCK)
+        self.tried_from_the_last_on(bench, 0, 0, 0)
+        for offset, expected in enumerate(([0], [1], [2, 3])):
+            assert bench.receive_offsets(10) == []
+            bench.write(bench.group.release_blocked(offset, wall_now_ms=bench.now_ms).record)
+            leases = bench.receive(10)
+            assert [lease.offset for lease in leases] == expected
+            bench.ack(*leases)
+
+    def test_one_that_is_due_goes_alone_while_those_behind_it_are_not(self) -> None:
+        bench = bench_of(A, A, A, A)
+        self.tried_from_the_last_on(bench, 0, 1_000, 1_000)
+        (first,) = bench.receive(10)
+        assert first.offset == 0
+        bench.ack(first)
+        assert bench.receive_offsets(10) == []
+        bench.now_ms += 1_000
+        (second,) = bench.receive(10)
+        assert second.offset == 1
+        bench.ack(second)
+        assert bench.receive_offsets(10) == [2, 3]
