@@ -1,6 +1,6 @@
 """What the offset store shows of groups' progress: nothing of an earlier leader replaces a later one's (rule R16)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from storage.node.offset_projection import OffsetProjection
 from storage.node.replicas.led_partition import Partition
 from storage.rpc.messages import GroupPosition
 from tests.support.manual_clock import ManualClock
+from tests.support.simulated_node import SimulatedNode, with_node
 
 
 @dataclass
@@ -127,3 +128,24 @@ async def test_what_could_not_be_written_is_tried_again_and_what_is_written_is_n
     for _ in range(3):
         await node.flush([])
     assert (written, (await stored(nodes)).offset) == (1, 20)
+
+
+def test_progress_is_projected_of_partitions_in_which_something_was_decided_and_of_no_others() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topics = [await sim.topic(f"t{number}") for number in range(3)]
+        group = await sim.group()
+        await sim.clock.sleep(5_000)
+        projected, project = [], sim.node._projection.project
+
+        async def note(partitions: Iterable[Partition]) -> None:
+            projected.append([partition.topic_id for partition in partitions])
+            await project(partitions)
+
+        sim.node._projection.project = note  # type: ignore[method-assign]
+        await sim.send(topics[1], b"1")
+        await sim.settle("ack", topics[1], group, (await sim.receive(topics[1], group)).messages)
+        await sim.clock.sleep(5_000)
+        assert len(projected) >= 4
+        assert [topic_ids for topic_ids in projected if topic_ids] == [[topics[1].id]]
+
+    with_node(main)

@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -17,7 +16,6 @@ from cluster.model.projected_offsets import ProjectedOffsets
 from cluster.model.values import StartPosition
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
-from storage.node.replicas.led_partition import Partition
 from storage.rpc import inspect_messages, messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
@@ -496,27 +494,6 @@ def test_a_crashed_background_task_stops_the_serving() -> None:
             await sim.send(topic, b"1")
         assert refused.value.code is ProblemCode.STORAGE_FAILED
         assert "a bug" in refused.value.detail
-
-    with_node(main)
-
-
-def test_progress_is_projected_of_partitions_in_which_something_was_decided_and_of_no_others() -> None:
-    async def main(sim: SimulatedNode) -> None:
-        topics = [await sim.topic(f"t{number}") for number in range(3)]
-        group = await sim.group()
-        await sim.clock.sleep(5_000)
-        projected, project = [], sim.node._projection.project
-
-        async def note(partitions: Iterable[Partition]) -> None:
-            projected.append([partition.topic_id for partition in partitions])
-            await project(partitions)
-
-        sim.node._projection.project = note  # type: ignore[method-assign]
-        await sim.send(topics[1], b"1")
-        await sim.settle("ack", topics[1], group, (await sim.receive(topics[1], group)).messages)
-        await sim.clock.sleep(5_000)
-        assert len(projected) >= 4
-        assert [topic_ids for topic_ids in projected if topic_ids] == [[topics[1].id]]
 
     with_node(main)
 
