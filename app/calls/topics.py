@@ -6,11 +6,13 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from acklog.wire import limits
+from acklog.wire.problems import ProblemCode
 from app.calls.groups import ProgressView
 from app.calls.problem_item import ProblemItem
 from app.calls.quotas import PerSecond
 from app.calls.setting_changes import applied
 from app.calls.unclean_election import UncleanElectionView
+from cluster.errors import ServerError
 from cluster.model.values import CleanupPolicy, PartitionLife, RetentionMode, TopicConfig
 
 _MS_MAX = 1 << 53  # what every JSON reader can hold exactly
@@ -101,7 +103,12 @@ class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="came
     ] = UNSET
 
     def applied_to(self, config: TopicConfig, *, defaults: TopicConfig) -> TopicConfig:
-        return applied(self, config, defaults=defaults)
+        """Raises ServerError INVALID_FIELD."""
+        changed = applied(self, config, defaults=defaults)
+        if 0 <= changed.max_compaction_lag_ms < changed.min_compaction_lag_ms:
+            detail = f"must not be below minCompactionLagMs, {changed.min_compaction_lag_ms}"
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field="config.maxCompactionLagMs")
+        return changed
 
 
 class TopicFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):

@@ -16,6 +16,7 @@ async def make(client: httpx2.AsyncClient, **config: Any) -> httpx2.Response:
         ({"cleanupPolicy": "both"}, "config.cleanupPolicy"),
         ({"minCompactionLagMs": -1}, "config.minCompactionLagMs"),
         ({"maxCompactionLagMs": -2}, "config.maxCompactionLagMs"),
+        ({"minCompactionLagMs": 2_000, "maxCompactionLagMs": 1_999}, "config.maxCompactionLagMs"),
         ({"tombstoneRetentionMs": -1}, "config.tombstoneRetentionMs"),
         ({"tombstoneRetentionMs": "1h"}, "config.tombstoneRetentionMs"),
         ({"retention": "untilAcked"}, "config.cleanupPolicy"),
@@ -25,6 +26,14 @@ async def test_a_wrong_setting_makes_nothing(client: httpx2.AsyncClient, config:
     answer = await make(client, **config)
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "INVALID_FIELD", field)
     assert (await client.get("/topics/table")).status_code == 404
+
+
+async def test_a_message_may_have_to_go_as_soon_as_it_may(client: httpx2.AsyncClient) -> None:
+    assert (await make(client, minCompactionLagMs=2_000, maxCompactionLagMs=2_000)).status_code == 201
+    too_long = await client.patch("/topics/table", json={"config": {"minCompactionLagMs": 2_001}})
+    assert (too_long.status_code, too_long.json()["field"]) == (400, "config.maxCompactionLagMs")
+    without_limit = {"minCompactionLagMs": 2_001, "maxCompactionLagMs": -1}
+    assert (await client.patch("/topics/table", json={"config": without_limit})).status_code == 200
 
 
 async def test_a_message_without_a_key_is_refused_on_its_own(client: httpx2.AsyncClient) -> None:
