@@ -2,9 +2,9 @@
 
     python -m loadtests.many_topics [--topics 1000] [--partitions 8] [--seconds 30]
 
-One server, a process, on a directory of its own. The topics are made one after the other, and the newest takes a message
-at once; the server is stopped and started again, nothing happens for a while, and metrics are asked for. Counted are the
-seconds that pass, and those of processor time that the server takes.
+One server, a process, on a directory of its own. The topics are made one after the other, and the newest takes a
+message at once; the server is stopped and started again, nothing happens for a while, metrics are asked for. Counted
+are the seconds that pass, and those of processor time that the server takes.
 """
 
 import asyncio

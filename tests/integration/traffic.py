@@ -242,9 +242,11 @@ class Traffic:
     ) -> list[dict[str, Any]] | None:
         """None when it failed."""
         target = (
-            f"/messages?queue={self.topic}&group={group}&mode={mode.value}&consumer={consumer}&max={maximum}"
+            f"/messages?queue={self.topic}&group={group}&consumer={consumer}&max={maximum}"
             f"&waitSeconds=1&visibilitySeconds={VISIBILITY_SECONDS}"
         )
+        if mode is not GroupMode.SHARED:  # which earlier versions know by no name
+            target += f"&mode={mode.value}"
         reply = await self.request("GET", target)
         assert reply.status in {0, 200, 429, 500, 503, 504}, reply
         if reply.status != 200:

@@ -26,14 +26,14 @@ ASK_SECONDS = 30
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealClusterOptions:
     """`node_directories` holds the data directories of nodes that are to have one elsewhere; `node_environment` and
-    `gateway_environment` are what each of their processes gets on top."""
+    `gateway_environment` are what each of their processes gets on top; None: it does not get that variable."""
 
     nodes: int = 3
     gateways: int = 2
     etcd_members: int = 3
     node_directories: Mapping[int, Path] = field(default_factory=dict)
-    node_environment: Mapping[str, str] = field(default_factory=dict)
-    gateway_environment: Mapping[str, str] = field(default_factory=dict)
+    node_environment: Mapping[str, str | None] = field(default_factory=dict)
+    gateway_environment: Mapping[str, str | None] = field(default_factory=dict)
 
 
 class RealCluster:
@@ -148,9 +148,13 @@ class RealCluster:
         command = server_command("gateway", host=HOST, port=port, etcd=self._endpoints, log_level="info")
         return self._process(command, port, f"gateway-{number}", options.gateway_environment)
 
-    def _process(self, command: list[str], port: int, name: str, environment: Mapping[str, str]) -> ServerProcess:
+    def _process(
+        self, command: list[str], port: int, name: str, environment: Mapping[str, str | None]
+    ) -> ServerProcess:
         if environment:  # `env` becomes the server: the process stays the same
-            command = ["env", *(f"{variable}={value}" for variable, value in environment.items()), *command]
+            unset = [f"--unset={variable}" for variable, value in environment.items() if value is None]
+            given = [f"{variable}={value}" for variable, value in environment.items() if value is not None]
+            command = ["env", *unset, *given, *command]
         return ServerProcess(command, port, self.directory / "logs" / f"{name}.log")
 
 

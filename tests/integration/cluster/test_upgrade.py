@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.local_cluster.server_process import ServerProcess
+from app.local_cluster.server_process import CONFIGURATION_VARIABLE, ServerProcess
 from tests.integration.cluster.fault_load import under_load, undocumented, verdict
 from tests.integration.cluster.sdk_load import sdk_load
 from tests.support.earlier_version import PROTOCOL_VERSIONS, check_out
@@ -39,7 +39,8 @@ async def test_an_upgrade_is_not_noticed_through_the_sdk(
     earlier: dict[str, str], etcd_program: Path, tmp_path: Path
 ) -> None:
     """The first node goes back to the earlier version once: what has been written since is no other format."""
-    options = RealClusterOptions(node_environment=earlier, gateway_environment=earlier)
+    environment = {**earlier, CONFIGURATION_VARIABLE: None}  # it knows no such setting
+    options = RealClusterOptions(node_environment=environment, gateway_environment=environment)
     async with running_real_cluster(tmp_path / "cluster", etcd_program, options) as cluster:
         first = cluster.nodes[1]
         old_command = first.command
