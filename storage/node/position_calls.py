@@ -1,7 +1,5 @@
 """The calls that move a group in a partition: operators' seeks, and commits of readers that keep their own position."""
 
-import asyncio
-
 import structlog
 
 from acklog.wire.problems import ProblemCode
@@ -83,7 +81,7 @@ class PositionCalls:
         decision = state.commit(position, expected=expected)
         if decision.problem is not None:
             raise _refusal(decision.problem, state, request)
-        await asyncio.gather(*[partition.delivery.commit(record) for record in decision.records])
+        await partition.delivery.commit_together(decision.records)
         if decision.records:
             partition.groups.something_returned(group.id)
         if any(isinstance(record, Sought) for record in decision.records):

@@ -1,7 +1,6 @@
 """What a leader does about messages that an unclean election has given up (rule R9): groups that were done with them go
 back, and who was delivered them cannot settle what stands at their offsets now."""
 
-import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -34,7 +33,7 @@ async def put_groups_back(host: PartitionHost, delivery: DeliveryHost) -> None:
             progress=before.progress,
             log_end=log_end,
         )
-        await asyncio.gather(*[delivery.commit(record) for record in records])
+        await delivery.commit_together(records)
 
 
 def gone_with_log(items: Sequence[SettleItem], host: PartitionHost) -> list[str] | None:

@@ -117,6 +117,15 @@ class DeliveryHost:
         self._add(record, waiter)
         await waiter
 
+    async def commit_together(self, records: Iterable[DeliveryRecord]) -> None:
+        """As `commit`, of several: nothing that is decided later comes in front of any of them, or in between."""
+        loop = asyncio.get_running_loop()
+        waiters: list[asyncio.Future[None]] = []
+        for record in records:
+            waiters.append(loop.create_future())
+            self._add(record, waiters[-1])
+        await asyncio.gather(*waiters)
+
     def record_passed_over(self, group: GroupInPartition) -> None:
         """Log what the group's filter has passed over, if that is not done: in front of what lies behind it."""
         skipped = group.record_passed_over()

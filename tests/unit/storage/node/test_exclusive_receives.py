@@ -14,6 +14,7 @@ from storage.rpc.inspect_messages import InspectRequest
 from storage.rpc.membership_messages import Ownership
 from storage.rpc.messages import (
     CommitRequest,
+    CommitResponse,
     DeliveredMessage,
     ReceiveRequest,
     ReceiveResponse,
@@ -305,5 +306,25 @@ def test_a_member_that_never_receives_owns_by_its_commits() -> None:
             assert answer.progress == offset
         assert await code_of(sim.node.commit(committed(topic, group, 3, "ada", 1))) is ProblemCode.MEMBER_FENCED
         assert bodies(await sim.node.receive(asked(topic, group, "bob", {0: 2}))) == [b"1", b"2"]
+
+    with_node(main)
+
+
+@pytest.mark.parametrize("turns", range(12))
+def test_a_commit_that_was_taken_holds_whoever_claims_the_partition_at_that_moment(turns: int) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await exclusive_group(sim)
+        await sim.send(topic, b"0", b"1", b"2")
+        await sim.node.commit(CommitRequest(topic.id, 0, group.id, 1, member="a", ownership=2))
+        committing = asyncio.ensure_future(
+            sim.node.commit(CommitRequest(topic.id, 0, group.id, 2, member="a", ownership=2))
+        )
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        received = await sim.node.receive(asked(topic, group, "b", {0: 3}))
+        [committed] = await asyncio.gather(committing, return_exceptions=True)
+        progress = 2 if isinstance(committed, CommitResponse) else 1
+        assert isinstance(committed, ServerError) or committed.progress == progress
+        assert [message.offset for message in received.messages] == list(range(progress, 3))
 
     with_node(main)
