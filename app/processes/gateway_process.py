@@ -10,18 +10,20 @@ import uvloop
 from app.auth.tokens import TokenTable
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.server_settings import Settings
+from app.configuration.trace_options import TraceOptions
 from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
 from app.processes.cluster_gateway import start_cluster_gateway
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.processes.process_figures import ProcessFigures
+from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
 from storage.rpc.tcp_transport import TcpTransport
 
 
-async def serve(settings: Settings, etcd: EtcdOptions) -> None:
+async def serve(settings: Settings, etcd: EtcdOptions, traces: TraceOptions) -> None:
     """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
     check_exposure(settings)
     plan = plan_descriptors(raise_descriptor_limit(), connections_max=settings.connections_max, others=PEERS)
@@ -29,6 +31,7 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     clock, entropy = SteadyClock(), SystemEntropy()
+    tracing = start_tracing(traces, entropy, service="acklog-gateway", instance=instance_of(settings, entropy))
     figures = ProcessFigures(clock)
     store = await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
     cluster_gateway = await start_cluster_gateway(
@@ -39,7 +42,8 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
         settings=settings,
         tokens=tokens,
         in_thread=ThreadExecutor(threads=1, name="acklog-load").run,
-        collectors=figures.of_gateway(),
+        collectors=(*figures.of_gateway(), *tracing.collectors),
+        tracer=tracing.tracer,
     )
 
     async def begin_shutdown() -> None:
@@ -48,6 +52,7 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     async def close() -> None:
         figures.close()
         await cluster_gateway.close()
+        await tracing.close()
 
     server = HttpServer(
         gateway_config(cluster_gateway.gateway, backlog=plan.backlog),
@@ -61,10 +66,10 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     await server.serve(sockets=[listener])
 
 
-def run(settings: Settings, etcd: EtcdOptions) -> None:
+def run(settings: Settings, etcd: EtcdOptions, traces: TraceOptions) -> None:
     """Serve on an event loop of its own (uvloop)."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(settings, etcd))
+        runner.run(serve(settings, etcd, traces))
 
 
 def _print_welcome(settings: Settings, etcd: EtcdOptions, port: int) -> None:

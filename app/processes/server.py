@@ -9,6 +9,7 @@ import uvloop
 
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
+from app.configuration.trace_options import TraceOptions
 from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
 from app.processes.descriptors import plan_descriptors, raise_descriptor_limit, report
 from app.processes.embedded import EmbeddedServer, start_embedded
@@ -17,6 +18,7 @@ from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
+from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
@@ -28,7 +30,7 @@ from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
 from storage.table.table_index import TABLES_DIRECTORY
 
 
-async def serve(settings: Settings, node_settings: NodeSettings) -> None:
+async def serve(settings: Settings, node_settings: NodeSettings, traces: TraceOptions) -> None:
     """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     check_exposure(settings)
@@ -43,7 +45,8 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
-    clock = SteadyClock()
+    clock, entropy = SteadyClock(), SystemEntropy()
+    tracing = start_tracing(traces, entropy, service="acklog-server", instance=instance_of(settings, entropy))
     figures = ProcessFigures(clock)
     disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
@@ -61,7 +64,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         disk=disk,
         io=io,
         clock=clock,
-        entropy=SystemEntropy(),
+        entropy=entropy,
         settings=settings,
         node_settings=node_settings,
         schedule_indexes=SqliteScheduleIndexes(
@@ -71,7 +74,8 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
             f"{settings.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
         ),
         tokens=tokens,
-        collectors=figures.of_embedded(),
+        collectors=(*figures.of_embedded(), *tracing.collectors),
+        tracer=tracing.tracer,
     )
 
     async def begin_shutdown() -> None:
@@ -81,6 +85,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         figures.close()
         watching.cancel()  # a store that is closed is not one that failed
         await embedded.close()
+        await tracing.close()
 
     server = HttpServer(
         gateway_config(embedded.gateway, backlog=plan.backlog),
@@ -109,10 +114,10 @@ async def _watch_storage(embedded: EmbeddedServer, server: HttpServer, end: Node
     server.stop()
 
 
-def run(settings: Settings, node_settings: NodeSettings) -> None:
+def run(settings: Settings, node_settings: NodeSettings, traces: TraceOptions) -> None:
     """Serve on an event loop of its own (uvloop)."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(settings, node_settings))
+        runner.run(serve(settings, node_settings, traces))
 
 
 def _print_welcome(settings: Settings, port: int) -> None:
