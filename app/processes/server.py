@@ -67,12 +67,8 @@ async def serve(settings: Settings, node_settings: NodeSettings, traces: TraceOp
         entropy=entropy,
         settings=settings,
         node_settings=node_settings,
-        schedule_indexes=SqliteScheduleIndexes(
-            f"{settings.data_dir}/{SCHEDULES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-schedule")
-        ),
-        table_indexes=SqliteTableIndexes(
-            f"{settings.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
-        ),
+        schedule_indexes=_schedule_indexes(settings),
+        table_indexes=_table_indexes(settings),
         tokens=tokens,
         collectors=(*figures.of_embedded(), *tracing.collectors),
         tracer=tracing.tracer,
@@ -101,6 +97,16 @@ async def serve(settings: Settings, node_settings: NodeSettings, traces: TraceOp
     await server.serve(sockets=[listener])
     if end.reason is not None:
         raise end.reason
+
+
+def _schedule_indexes(settings: Settings) -> SqliteScheduleIndexes:
+    directory = f"{settings.data_dir}/{SCHEDULES_DIRECTORY}"
+    return SqliteScheduleIndexes(directory, ThreadExecutor(threads=1, name="acklog-schedule"))
+
+
+def _table_indexes(settings: Settings) -> SqliteTableIndexes:
+    directory = f"{settings.data_dir}/{TABLES_DIRECTORY}"
+    return SqliteTableIndexes(directory, ThreadExecutor(threads=1, name="acklog-table"))
 
 
 async def _watch_storage(embedded: EmbeddedServer, server: HttpServer, end: NodeEnd, clock: Clock) -> None:
