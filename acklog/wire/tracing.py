@@ -18,12 +18,13 @@ ATTEMPT, OFFSET = "acklog.attempt", "acklog.offset"
 TRACES_MAX = 32
 """Of the messages that one call is about: spans are linked to so many."""
 
-# Of later versions more may follow the flags (W3C Trace Context, 4.3). The last bit of these says "sampled".
+# Of later versions more may follow the flags (W3C Trace Context, 3.2.2). The last bit of these says "sampled".
 _SAMPLED = re.compile(
-    r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f][13579bdf](?:-.*)?", re.DOTALL
+    r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f][13579bdf](?P<more>-.*)?"
 )
 
 
 def is_sampled(traceparent: str | None) -> bool:
     """Whether it is one, and whoever made it records the trace."""
-    return traceparent is not None and _SAMPLED.fullmatch(traceparent) is not None
+    found = None if traceparent is None else _SAMPLED.fullmatch(traceparent)
+    return found is not None and (found["more"] is None or found["version"] != "00")
