@@ -13,6 +13,7 @@ from acklog.wire.tracing import (
     DESTINATION,
     GROUP,
     MESSAGE_COUNT,
+    OFFSET,
     OPERATION_NAME,
     OPERATION_TYPE,
     PARTITION,
@@ -87,6 +88,8 @@ class TracedNode(PassingNode):
                     MESSAGE_COUNT: len(request.items),
                 }
             )
+            if len(request.items) == 1:
+                span.note({OFFSET: request.items[0].offset})
             if request.reason:
                 span.note({"acklog.reason": request.reason})
             return await self._node.settle(request)
@@ -114,6 +117,9 @@ class TracedNode(PassingNode):
         span.note({GROUP: self._group(request.group_id), MESSAGE_COUNT: len(response.messages)})
         if not response.messages:
             span.note({"acklog.reason": response.reason})
+        if len(response.messages) == 1:
+            [message] = response.messages
+            span.note({PARTITION: str(message.partition), OFFSET: message.offset, ATTEMPT: message.attempt})
         again = [message for message in response.messages if message.attempt > 1]
         for message in again[:TRACES_MAX]:
             span.event("redelivery", {ATTEMPT: message.attempt, PARTITION: str(message.partition)})

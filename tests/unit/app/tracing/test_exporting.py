@@ -1,6 +1,7 @@
 """Ended spans on their way out of the process."""
 
 import asyncio
+import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -115,6 +116,17 @@ def start(**options: str) -> Tracing:
 def test_without_an_endpoint_there_is_no_tracer_and_no_figure() -> None:
     tracing = start()
     assert (tracing.tracer, tracing.collectors) == (None, ())
+
+
+def test_a_server_without_one_loads_nothing_of_the_sdk() -> None:
+    program = (
+        "import sys\n"
+        "from app.configuration.trace_options import TraceOptions\n"
+        "from app.processes import server, tracing\n"
+        "tracing.start_tracing(TraceOptions(), None, service='acklog-server', instance='1')\n"
+        "assert not [name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize(
