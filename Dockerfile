@@ -11,7 +11,7 @@ COPY storage storage
 COPY app app
 COPY acklog_server acklog_server
 RUN /opt/acklog/bin/pip install --no-cache-dir --disable-pip-version-check --constraint constraints.txt \
-      "./packaging/acklog[batches,cli]" ".[arrow,cluster]" \
+      "./packaging/acklog[batches,cli]" ".[arrow,cluster,tracing]" \
  && /opt/acklog/bin/python -m compileall -q /opt/acklog/lib
 
 FROM debian:bookworm-slim AS etcd

@@ -16,6 +16,7 @@ from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
+from app.configuration.trace_options import TraceOptions
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
 from app.http.parsing.message_properties import PROPERTIES
 from cluster.catalog.catalog_change import CatalogSettings
@@ -122,7 +123,11 @@ def etcd_options_table() -> str:
     return options_table(EtcdOptions)
 
 
-def options_table(kind: type[Settings] | type[NodeOptions] | type[EtcdOptions]) -> str:
+def trace_options_table() -> str:
+    return options_table(TraceOptions)
+
+
+def options_table(kind: type[Settings | NodeOptions | EtcdOptions | TraceOptions]) -> str:
     rows = ["| option | variable | default | may be | what it does |", "|---|---|---|---|---|"]
     for each in fields(kind):
         metadata = each.metadata
@@ -226,6 +231,7 @@ PARTS = {
         "node options": node_options_table,
         "etcd options": etcd_options_table,
     },
+    "docs/tracing.md": {"trace options": trace_options_table},
     "docs/runbooks/README.md": {"alerts": alerts_table},
     "docs/metrics.md": {"metrics": metrics_table},
     "docs/adr/README.md": {"decisions": decisions_table},

@@ -9,6 +9,7 @@ from app.gateway.metrics import Metrics
 from app.processes.cluster_node_metrics import ClusterNodeCollector
 from app.processes.node_metrics import NodeCollector
 from app.processes.process_figures import ProcessFigures
+from app.tracing.span_figures import SpanFigures
 from tests.support.cluster import Cluster, ClusterBuilder
 
 UNITS = {"seconds": "s", "bytes": "bytes", "ratio": "0 to 1"}
@@ -25,10 +26,11 @@ async def _table(cluster: Cluster) -> str:
     node = cluster.nodes[1]
     storage = NodeCollector(node.node, node.metadata, names_max=1)
     gateway = Metrics(names_max=1).registry
+    spans = SpanFigures()  # of any that traces
     told = {
-        "gateway": [gateway, *figures.of_gateway()],
-        "node": [storage, ClusterNodeCollector(node), *figures.of_node()],
-        "server": [gateway, storage, *figures.of_embedded()],
+        "gateway": [gateway, *figures.of_gateway(), spans],
+        "node": [storage, ClusterNodeCollector(node), *figures.of_node(), spans],
+        "server": [gateway, storage, *figures.of_embedded(), spans],
     }
     rows: dict[str, tuple[Metric, list[str]]] = {}
     for who, collectors in told.items():

@@ -30,7 +30,9 @@ from acklog.messages import (
     Sent,
     Settled,
 )
+from acklog.tracing import current_trace
 from acklog.wire.limits import NACK_REASON_BYTES_MAX, RECEIPTS_MAX, REQUEST_MESSAGES_MAX
+from acklog.wire.tracing import TRACEPARENT
 
 Acks = int | str | None
 Receipts = str | Message | Sequence[str | Message]
@@ -245,7 +247,7 @@ def _settle_items(path: str, kind: str, items: Sequence[str], fields: dict[str, 
             raise UnexpectedAnswer(f"{len(results)} results for {len(items)} {kind}", status=response.status)
         return [_settled(item, result) for item, result in zip(items, results, strict=True)]
 
-    return Call(Request("POST", path, encode_document({kind: list(items), **fields}), JSON), read)
+    return Call(Request("POST", path, encode_document({kind: list(items), **fields}), _json_headers()), read)
 
 
 def _settled(item: str, result: _SettledItem) -> Settled:
@@ -261,7 +263,13 @@ def _failed(item: _StoredItem, retry_after_s: float | None) -> AcklogError:
 
 
 def _send_headers(idempotency_key: str | None) -> dict[str, str]:
-    return JSON if idempotency_key is None else {**JSON, IDEMPOTENCY_HEADER: idempotency_key}
+    headers = _json_headers()
+    return headers if idempotency_key is None else {**headers, IDEMPOTENCY_HEADER: idempotency_key}
+
+
+def _json_headers() -> dict[str, str]:
+    traceparent = current_trace()
+    return JSON if traceparent is None else {**JSON, TRACEPARENT: traceparent}
 
 
 def read_text(response: Response) -> str:

@@ -16,6 +16,7 @@ from acklog.consumer.stop_signals import stop_on_signals_of_loop
 from acklog.errors import ClientClosed, InvalidArgument
 from acklog.members import TopicPartition
 from acklog.messages import Message
+from acklog.tracing import processing
 
 TURN_MESSAGES = 100  # after so many without a pause the loop gets a turn, or nothing would be received meanwhile
 AsyncHandler = Callable[[Message], Awaitable[Any] | Any]
@@ -46,6 +47,7 @@ class AsyncConsumer:
         self._changed = asyncio.Event()
         hooks = Hooks(self._changed.set, lambda wake: wake(), self._now_ms, on_problem)
         self._engine = ConsumerEngine(source, caller, settings, hooks)
+        self._group = source.group
         self._taken_in_turn = 0
         self._workers: list[asyncio.Task[None]] = []
         self._is_closed = False
@@ -208,9 +210,10 @@ class AsyncConsumer:
         async for message in self:
             try:
                 async with message:
-                    result = handler(message)
-                    if inspect.isawaitable(result):
-                        await result
+                    with processing(message, self._group):
+                        result = handler(message)
+                        if inspect.isawaitable(result):
+                            await result
             except Exception:
                 _logger.exception("the handler failed on message %s", message.message_id)
 

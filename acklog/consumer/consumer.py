@@ -18,6 +18,7 @@ from acklog.errors import ClientClosed, InvalidArgument
 from acklog.members import TopicPartition
 from acklog.messages import Message
 from acklog.runtime import monotonic_ms
+from acklog.tracing import processing
 
 Handler = Callable[[Message], Any]
 _logger = logging.getLogger("acklog.consumer")
@@ -51,6 +52,7 @@ class Consumer:
         self._condition = threading.Condition()
         hooks = Hooks(self._change, background.call_soon, monotonic_ms, on_problem)
         self._engine = ConsumerEngine(source, caller(), settings, hooks)
+        self._group = source.group
         self._is_started = False
         self._is_closed = False
         self._exit_number = at_exit.close_at_exit(self)
@@ -210,7 +212,7 @@ class Consumer:
         try:
             for message in self:
                 try:
-                    with message:
+                    with message, processing(message, self._group):
                         handler(message)
                 except Exception:
                     _logger.exception("the handler failed on message %s", message.message_id)

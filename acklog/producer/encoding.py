@@ -15,7 +15,9 @@ from acklog.errors import InvalidArgument, MessageTooLarge, UnexpectedAnswer
 from acklog.messages import OutgoingMessage, Sent
 from acklog.producer.batch import Batch
 from acklog.producer.producer_settings import Compression
+from acklog.tracing import current_trace
 from acklog.wire.limits import MESSAGE_BODY_BYTES_MAX
+from acklog.wire.tracing import TRACEPARENT
 
 GZIP_LEVEL = 1  # JSON shrinks to a third at a level that costs little
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
@@ -51,7 +53,12 @@ def encode(
     deliver_at: DeliverAt | None = None,
     ttl_seconds: float | None = None,
 ) -> bytes:
-    """A message as a part of a request. Raises InvalidArgument, MessageTooLarge."""
+    """A message as a part of a request. Raises InvalidArgument, MessageTooLarge.
+
+    It is in a request with messages of others, so the trace that it is of stands in headers of its own."""
+    traceparent = current_trace()
+    if traceparent is not None:
+        headers = {TRACEPARENT: traceparent, **(headers or {})}
     try:
         if (
             headers is None

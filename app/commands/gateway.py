@@ -32,6 +32,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", etcd: "EtcdOptions"
         from app.processes.gateway_process import run
     from app.auth.tokens import TokensFileError
     from app.configuration.setting_error import SettingsError
+    from app.configuration.trace_options import TraceOptions
     from app.processes.logging import configure_logging, log_configuration
     from cluster.ports.coordination import CoordinationError
 
@@ -39,7 +40,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", etcd: "EtcdOptions"
     try:
         configure_logging(settings.log_level)
         log_configuration(process.file, process.unknown)
-        run(settings, etcd)
+        run(settings, etcd, process.loaded.make(TraceOptions))
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)
     except EtcdStartError as error:

@@ -63,6 +63,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "Nod
     # Imported here, so that --help and a mistake in the settings answer at once.
     from app.auth.tokens import TokensFileError
     from app.configuration.setting_error import SettingsError
+    from app.configuration.trace_options import TraceOptions
     from app.processes.logging import configure_logging, log_configuration
     from app.processes.node_end import StorageFailedError
     from app.processes.server import run
@@ -75,7 +76,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "Nod
     try:
         configure_logging(settings.log_level)
         log_configuration(process.file, process.unknown)
-        run(settings, node_settings)
+        run(settings, node_settings, process.loaded.make(TraceOptions))
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)
     except FileLockedError:

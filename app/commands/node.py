@@ -35,6 +35,7 @@ def _run(
         from app.processes.etcd_connection import EtcdStartError
         from app.processes.node_process import run
     from app.configuration.setting_error import SettingsError
+    from app.configuration.trace_options import TraceOptions
     from app.processes.logging import configure_logging, log_configuration
     from app.processes.node_end import StorageFailedError
     from cluster.errors import ServerError
@@ -48,7 +49,7 @@ def _run(
     try:
         configure_logging(options.log_level)
         log_configuration(process.file, process.unknown)
-        run(options, etcd, node_settings)
+        run(options, etcd, node_settings, process.loaded.make(TraceOptions))
     except SettingsError as error:
         fail(str(error), exit_code=USAGE)
     except EtcdStartError as error:

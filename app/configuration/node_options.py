@@ -13,6 +13,7 @@ from app.configuration.setting_fields import (
     text,
     where_to_set,
 )
+from app.configuration.trace_options import TRACE_GROUPS, TraceOptions
 from storage.rpc.tcp_transport import parse_address
 
 RACK_LENGTH_MAX = 100
@@ -84,4 +85,8 @@ NODE_GROUPS = {
     "What it keeps, and what it says": ("data_dir", "log_level", "metric_names_max", "leave_timeout_ms"),
 }
 
-NODE = SettingSources(program="acklog node", kinds=(NodeOptions, EtcdOptions), groups=NODE_GROUPS | ETCD_GROUPS)
+NODE = SettingSources(
+    program="acklog node",
+    kinds=(NodeOptions, EtcdOptions, TraceOptions),
+    groups=NODE_GROUPS | TRACE_GROUPS | ETCD_GROUPS,
+)

@@ -29,6 +29,7 @@ from cluster.model.values import (
 )
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
+from cluster.ports.tracing import Tracer
 from storage.rpc.node_api import NodeApi
 
 InThread = Callable[[Callable[[], object]], Awaitable[object]]
@@ -185,5 +186,7 @@ class Gateway:
     """For a gateway whose nodes are at the other end of connections, where answers get lost."""
     collectors: Sequence[Collector] = ()
     """Further metrics, such as those of a storage node in the same process."""
+    tracer: Tracer | None = None
+    """None: nothing is traced."""
     why_not_ready: Callable[[], str | None] = lambda: None
     """What keeps the process from serving although it runs, such as a failed disk."""

@@ -14,7 +14,10 @@ from app.http.exchange.http_services import HttpServices
 from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.problems import install_problem_handlers
 from app.http.protocol.direct_calls import DirectCalls
+from app.http.protocol.draws import Draws
 from app.http.protocol.single_sends import SingleSends
+from app.http.protocol.traced_application import TracedApplication
+from app.http.protocol.traced_single_sends import TracedSingleSends
 from app.http.routers.blocked import add_blocked
 from app.http.routers.cluster import add_cluster, add_unclean_elections
 from app.http.routers.compactions import add_compactions
@@ -54,7 +57,10 @@ class ServerApplication(NamedTuple):
 def create_server_app(gateway: Gateway) -> ServerApplication:
     services = HttpServices(gateway)
     asgi = DirectCalls(_application(gateway, services), services.metrics)
-    return ServerApplication(asgi, SingleSends(services))
+    if gateway.tracer is None:
+        return ServerApplication(asgi, SingleSends(services))
+    draws = Draws(gateway.tracer)
+    return ServerApplication(TracedApplication(asgi, gateway.tracer, draws), TracedSingleSends(services, draws))
 
 
 def _application(gateway: Gateway, services: HttpServices) -> FastAPI:

@@ -13,6 +13,7 @@ from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.dependencies import Gateway, InThread
 from app.gateway.remote_nodes import RemoteNodes
+from app.gateway.traced_nodes import TracedNodes
 from app.processes.earlier_nodes import name_earlier_nodes
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
@@ -24,6 +25,7 @@ from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 from cluster.ports.entropy import Entropy
+from cluster.ports.tracing import Tracer
 from storage.rpc.rpc_settings import RpcClientSettings
 from storage.rpc.transport import NodeTransport
 
@@ -59,6 +61,7 @@ async def start_cluster_gateway(
     tokens: TokenTable | None = None,
     in_thread: InThread | None = None,
     collectors: tuple[Collector, ...] = (),
+    tracer: Tracer | None = None,
 ) -> ClusterGateway:
     """Know the cluster and be ready to serve. `store` is the gateway's from here on: it is closed with it, also when
     the start fails. Waits for a coordination store that cannot be reached; raises CoordinationError."""
@@ -79,13 +82,14 @@ async def start_cluster_gateway(
             recurring=RecurringAdmin(store, metadata, clock=clock, entropy=entropy),
             redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, metadata, clock=clock),
-            nodes=nodes,
+            nodes=nodes if tracer is None else TracedNodes(nodes, tracer),
             clock=clock,
             entropy=entropy,
             settings=settings,
             tokens=tokens,
             in_thread=in_thread,
             collectors=collectors,
+            tracer=tracer,
             batch_numbers=BatchNumbers(entropy),
         )
         return ClusterGateway(gateway, metadata, nodes, store, parts.pop_all())

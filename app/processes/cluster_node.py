@@ -16,6 +16,7 @@ from app.gateway.remote_nodes import RemoteNodes
 from app.processes.directory_start import count_start
 from app.processes.earlier_nodes import name_earlier_nodes
 from app.processes.node_end import NodeEnd, StorageFailedError
+from app.processes.node_tracing import dead_letters_of, traced_node
 from app.processes.storage_watch import StorageWatch
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.controller.host import ControllerHost
@@ -29,11 +30,11 @@ from cluster.model.values import ControllerClaim, NodeRegistration, PartitionSta
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore
 from cluster.ports.entropy import Entropy
+from cluster.ports.tracing import Tracer
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.data_directory import read_meta
 from storage.node.disk_health import DiskHealth
-from storage.node.groups.dead_letter_topics import DeadLetterTopics
 from storage.node.node_ports import NodePorts
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.failure_detector import FailureDetector
@@ -141,6 +142,7 @@ async def start_cluster_node(
     node_settings: NodeSettings,
     schedule_indexes: ScheduleIndexes = IN_MEMORY,
     table_indexes: TableIndexes = memory_table_index.IN_MEMORY,
+    tracer: Tracer | None = None,
 ) -> ClusterNode:
     """Recover the data directory, register, and take part in the election. `store` is the node's from here on: it is
     closed with it, also when the start fails.
@@ -164,7 +166,7 @@ async def start_cluster_node(
             NodePorts(
                 store=store,
                 metadata=metadata,
-                dead_letters=DeadLetterTopics(topics, metadata, nodes.client, clock=clock),
+                dead_letters=dead_letters_of(topics, metadata, nodes, clock, tracer),
                 peers=peers,
                 disk=disk,
                 io=io,
@@ -182,8 +184,8 @@ async def start_cluster_node(
         parts.push_async_callback(node.close)
         if node.failure is not None:
             raise StorageFailedError(node.failure)
-        nodes.attach(InProcessNode(node))
-        server = NodeServer(node, transport, settings=settings.rpc_server, peer=node)
+        nodes.attach(traced_node(InProcessNode(node), metadata, tracer))
+        server = NodeServer(traced_node(node, metadata, tracer), transport, settings=settings.rpc_server, peer=node)
         await server.start(settings.listen)
         parts.push_async_callback(server.close)
         return await _join(store, metadata, node, server, transport, clock, entropy, settings, parts)

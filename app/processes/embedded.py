@@ -11,7 +11,9 @@ from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
+from app.gateway.traced_nodes import TracedNodes
 from app.processes.node_metrics import NodeCollector
+from app.processes.node_tracing import dead_letters_of, traced_node
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
@@ -27,9 +29,9 @@ from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 from cluster.ports.entropy import Entropy
+from cluster.ports.tracing import Tracer
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
-from storage.node.groups.dead_letter_topics import DeadLetterTopics
 from storage.node.node_ports import NodePorts
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.no_peers import NoPeers
@@ -99,6 +101,7 @@ async def start_embedded(
     table_indexes: TableIndexes = memory_table_index.IN_MEMORY,
     tokens: TokenTable | None = None,
     collectors: tuple[Collector, ...] = (),
+    tracer: Tracer | None = None,
 ) -> EmbeddedServer:
     """Recover everything and be ready to serve. Raises ServerError when the data directory cannot be served."""
     metadata = MetadataView(store, clock)
@@ -113,7 +116,7 @@ async def start_embedded(
         NodePorts(
             store=store,
             metadata=metadata,
-            dead_letters=DeadLetterTopics(topics, metadata, nodes.client, clock=clock),
+            dead_letters=dead_letters_of(topics, metadata, nodes, clock, tracer),
             peers=NoPeers(),
             disk=disk,
             io=io,
@@ -128,7 +131,7 @@ async def start_embedded(
         # Only gateways at the other end of a connection send a batch again.
         settings=replace(node_settings, producers_read_bytes_max=0),
     )
-    nodes.attach(InProcessNode(node))
+    nodes.attach(traced_node(InProcessNode(node), metadata, tracer))
     registration = NodeRegistration(
         NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
     )
@@ -142,13 +145,14 @@ async def start_embedded(
         recurring=RecurringAdmin(store, metadata, clock=clock, entropy=entropy),
         redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
-        nodes=nodes,
+        nodes=nodes if tracer is None else TracedNodes(nodes, tracer),
         clock=clock,
         entropy=entropy,
         settings=settings,
         tokens=tokens,
         in_thread=io.run,
         is_embedded=True,
+        tracer=tracer,
         collectors=(NodeCollector(node, metadata, names_max=settings.metric_names_max), *collectors),
         why_not_ready=lambda: node.failure,
     )

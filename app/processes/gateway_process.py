@@ -10,6 +10,7 @@ import uvloop
 from app.auth.tokens import TokenTable
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.server_settings import Settings
+from app.configuration.trace_options import TraceOptions
 from app.http.protocol.server import HttpServer, bind, url_of
 from app.processes.cluster_gateway import start_cluster_gateway
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
@@ -17,12 +18,13 @@ from app.processes.etcd_connection import connect_to_etcd
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.processes.process_figures import ProcessFigures
+from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
 from storage.rpc.tcp_transport import TcpTransport
 
 
-async def serve(settings: Settings, etcd: EtcdOptions) -> None:
+async def serve(settings: Settings, etcd: EtcdOptions, traces: TraceOptions) -> None:
     """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
     collect_rarely()
     check_exposure(settings)
@@ -31,6 +33,7 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     clock, entropy = SteadyClock(), SystemEntropy()
+    tracing = start_tracing(traces, entropy, service="acklog-gateway", instance=instance_of(settings, entropy))
     figures = ProcessFigures(clock)
     store = await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
     cluster_gateway = await start_cluster_gateway(
@@ -41,7 +44,8 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
         settings=settings,
         tokens=tokens,
         in_thread=ThreadExecutor(threads=1, name="acklog-load").run,
-        collectors=figures.of_gateway(),
+        collectors=(*figures.of_gateway(), *tracing.collectors),
+        tracer=tracing.tracer,
     )
 
     async def begin_shutdown() -> None:
@@ -50,6 +54,7 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     async def close() -> None:
         figures.close()
         await cluster_gateway.close()
+        await tracing.close()
 
     server = HttpServer(
         gateway_config(cluster_gateway.gateway, backlog=plan.backlog),
@@ -63,10 +68,10 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     await server.serve(sockets=[listener])
 
 
-def run(settings: Settings, etcd: EtcdOptions) -> None:
+def run(settings: Settings, etcd: EtcdOptions, traces: TraceOptions) -> None:
     """Serve on an event loop of its own (uvloop)."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(settings, etcd))
+        runner.run(serve(settings, etcd, traces))
 
 
 def _print_welcome(settings: Settings, etcd: EtcdOptions, port: int) -> None:

@@ -41,6 +41,11 @@ def configure_logging(level: str) -> None:
     logging.basicConfig(handlers=[handler], level=max(numeric_level, logging.WARNING), force=True)
 
 
+def log_also(processor: structlog.typing.Processor) -> None:
+    """Have this one see every event, before all others."""
+    structlog.configure(processors=[processor, *structlog.get_config()["processors"]])
+
+
 class _StrangersLines(logging.Filter):
     """The HTTP parser's warnings are about what anybody may send: a limit for each of its few texts."""
 

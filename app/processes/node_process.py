@@ -7,10 +7,12 @@ from functools import partial
 
 import uvicorn
 import uvloop
+from prometheus_client.registry import Collector
 
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.server_settings import Settings
+from app.configuration.trace_options import TraceOptions
 from app.http.protocol.limited_protocol import make_http_protocol
 from app.http.protocol.server import HttpServer, bind, url_of
 from app.http.protocol.web_guard import guard_of
@@ -21,6 +23,7 @@ from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from app.processes.process_figures import ProcessFigures
+from app.processes.tracing import start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
@@ -38,7 +41,7 @@ HTTP_CONNECTIONS_MAX = 64
 OTHER_ADDRESS = "Give another --http address (port 0 takes a free one)."
 
 
-async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings) -> None:
+async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings, traces: TraceOptions) -> None:
     """Run until SIGINT, SIGTERM, or until the node has to end. Raises what makes a start impossible, or why it ended:
     see `app.processes.cluster_node`."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
@@ -57,6 +60,7 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
     host, port = options.http_address
     listener = bind(host, port, what_to_do=OTHER_ADDRESS)
     clock, entropy = SteadyClock(), SystemEntropy()
+    tracing = start_tracing(traces, entropy, service="acklog-node", instance=f"node-{options.id}")
     figures = ProcessFigures(clock)
     disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
@@ -78,14 +82,16 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         table_indexes=SqliteTableIndexes(
             f"{options.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
         ),
+        tracer=tracing.tracer,
     )
 
     async def close() -> None:
         figures.close()
         await node.close()
+        await tracing.close()
 
     server = HttpServer(
-        _config(node, options, figures),
+        _config(node, options, (*figures.of_node(), *tracing.collectors)),
         on_listening=partial(_print_welcome, node, options),
         before_stop=partial(_hand_over, node),
         after_stop=close,
@@ -112,11 +118,11 @@ async def _hand_over(node: ClusterNode) -> None:
     node.begin_shutdown()
 
 
-def _config(node: ClusterNode, options: NodeOptions, figures: ProcessFigures) -> uvicorn.Config:
+def _config(node: ClusterNode, options: NodeOptions, collectors: tuple[Collector, ...]) -> uvicorn.Config:
     host, _ = options.http_address
     guard = guard_of(listens_on=host, allowed_hosts=options.allowed_hosts, has_tokens=False)
     return uvicorn.Config(
-        create_node_app(node, metric_names_max=options.metric_names_max, collectors=figures.of_node()),
+        create_node_app(node, metric_names_max=options.metric_names_max, collectors=collectors),
         http=make_http_protocol(Settings(connections_max=HTTP_CONNECTIONS_MAX), guard),
         loop="uvloop",
         ws="none",
@@ -130,10 +136,10 @@ def _config(node: ClusterNode, options: NodeOptions, figures: ProcessFigures) ->
     )
 
 
-def run(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings) -> None:
+def run(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings, traces: TraceOptions) -> None:
     """Serve on an event loop of its own (uvloop)."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(options, etcd, node_settings))
+        runner.run(serve(options, etcd, node_settings, traces))
 
 
 def _print_welcome(node: ClusterNode, options: NodeOptions, port: int) -> None:

@@ -9,6 +9,7 @@ import uvloop
 
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
+from app.configuration.trace_options import TraceOptions
 from app.http.protocol.server import HttpServer, bind, url_of
 from app.processes.descriptors import plan_descriptors, raise_descriptor_limit, report
 from app.processes.embedded import EmbeddedServer, start_embedded
@@ -18,6 +19,7 @@ from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
+from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
@@ -29,7 +31,7 @@ from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
 from storage.table.table_index import TABLES_DIRECTORY
 
 
-async def serve(settings: Settings, node_settings: NodeSettings) -> None:
+async def serve(settings: Settings, node_settings: NodeSettings, traces: TraceOptions) -> None:
     """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     collect_rarely()
@@ -45,7 +47,8 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
-    clock = SteadyClock()
+    clock, entropy = SteadyClock(), SystemEntropy()
+    tracing = start_tracing(traces, entropy, service="acklog-server", instance=instance_of(settings, entropy))
     figures = ProcessFigures(clock)
     disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
@@ -63,17 +66,14 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         disk=disk,
         io=io,
         clock=clock,
-        entropy=SystemEntropy(),
+        entropy=entropy,
         settings=settings,
         node_settings=node_settings,
-        schedule_indexes=SqliteScheduleIndexes(
-            f"{settings.data_dir}/{SCHEDULES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-schedule")
-        ),
-        table_indexes=SqliteTableIndexes(
-            f"{settings.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
-        ),
+        schedule_indexes=_schedule_indexes(settings),
+        table_indexes=_table_indexes(settings),
         tokens=tokens,
-        collectors=figures.of_embedded(),
+        collectors=(*figures.of_embedded(), *tracing.collectors),
+        tracer=tracing.tracer,
     )
 
     async def begin_shutdown() -> None:
@@ -83,6 +83,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         figures.close()
         watching.cancel()  # a store that is closed is not one that failed
         await embedded.close()
+        await tracing.close()
 
     server = HttpServer(
         gateway_config(embedded.gateway, backlog=plan.backlog),
@@ -100,6 +101,16 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         raise end.reason
 
 
+def _schedule_indexes(settings: Settings) -> SqliteScheduleIndexes:
+    directory = f"{settings.data_dir}/{SCHEDULES_DIRECTORY}"
+    return SqliteScheduleIndexes(directory, ThreadExecutor(threads=1, name="acklog-schedule"))
+
+
+def _table_indexes(settings: Settings) -> SqliteTableIndexes:
+    directory = f"{settings.data_dir}/{TABLES_DIRECTORY}"
+    return SqliteTableIndexes(directory, ThreadExecutor(threads=1, name="acklog-table"))
+
+
 async def _watch_storage(embedded: EmbeddedServer, server: HttpServer, end: NodeEnd, clock: Clock) -> None:
     """A start verifies what a failed device has left: whoever supervises the process is to begin one. What is found
     damaged at the start is not mended by another one: then the server stays, and says so at /readyz."""
@@ -111,10 +122,10 @@ async def _watch_storage(embedded: EmbeddedServer, server: HttpServer, end: Node
     server.stop()
 
 
-def run(settings: Settings, node_settings: NodeSettings) -> None:
+def run(settings: Settings, node_settings: NodeSettings, traces: TraceOptions) -> None:
     """Serve on an event loop of its own (uvloop)."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(settings, node_settings))
+        runner.run(serve(settings, node_settings, traces))
 
 
 def _print_welcome(settings: Settings, port: int) -> None:

@@ -1,5 +1,9 @@
 """The services of one gateway, put together once."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.quotas.quota_book import QuotaBook
@@ -30,8 +34,28 @@ from app.services.send import SendService
 from app.services.settle import SettleService
 from app.services.tables import TableService
 from app.services.topics import TopicService
+from app.services.traced_receive import TracedReceiveService
+from app.services.traced_send import TracedSendService
+from app.services.traced_settle import TracedSettleService
 from app.services.unclean_election import UncleanElections
 from app.services.waiting import WaitingRequests
+from cluster.ports.tracing import Tracer
+
+
+class _ServicesOfMessages(NamedTuple):
+    send: Callable[..., SendService]
+    settle: Callable[..., SettleService]
+    receive: Callable[..., ReceiveService]
+
+
+def _services_of_messages(tracer: Tracer | None) -> _ServicesOfMessages:
+    if tracer is None:
+        return _ServicesOfMessages(SendService, SettleService, ReceiveService)
+    return _ServicesOfMessages(
+        partial(TracedSendService, tracer=tracer),
+        partial(TracedSettleService, tracer=tracer),
+        partial(TracedReceiveService, tracer=tracer),
+    )
 
 
 class Services:
@@ -52,10 +76,11 @@ class Services:
         appends = LocalAppends(leaders) if numbers is None else NumberedAppends(leaders, numbers)
         self.producers = ProducerService(gateway, catalog, leaders)
         quotas = QuotaService(gateway, QuotaBook(gateway, self.metrics), self.waiting)
-        self.send = SendService(gateway, catalog, leaders, appends, self.producers, quotas, self.metrics)
-        self.settle = SettleService(gateway, catalog, leaders, self.metrics)
+        send, settle, receive = _services_of_messages(gateway.tracer)
+        self.send = send(gateway, catalog, leaders, appends, self.producers, quotas, self.metrics)
+        self.settle = settle(gateway, catalog, leaders, self.metrics)
         self.membership = GroupMembership(gateway, catalog, leaders)
-        self.receive = ReceiveService(
+        self.receive = receive(
             gateway, catalog, leaders, self.settle, self.waiting, self.metrics, self.membership, quotas
         )
         self.look = InspectService(gateway, catalog, leaders)

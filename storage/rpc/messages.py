@@ -29,6 +29,7 @@ class ProduceRequest(_Message):
     The batch is handed over: the node stamps it in place. `is_retry`: the same bytes, with the same producer id and
     sequence, were sent before, and nobody knows what became of them. `mapping` is that of the topic by which the
     partition was chosen for a batch with keys, or ANY_MAPPING. PRODUCER_FENCED: `producer` was opened again since.
+    `traces`: what this is a part of (`cluster.ports.tracing`); nodes that trace nothing pass it over.
     """
 
     topic_id: str
@@ -39,6 +40,7 @@ class ProduceRequest(_Message):
     is_retry: bool = False
     mapping: int = ANY_MAPPING
     producer: ProducerEpoch | None = None
+    traces: list[str] = []
 
 
 class KeyedResult(_Message):
@@ -102,6 +104,7 @@ class ReceiveRequest(_Message):
     auto_ack: bool = False
     claims: list[Ownership] = []
     filter: str = ""
+    traces: list[str] = []
 
 
 class DeliveredMessage(_Message):
@@ -151,6 +154,7 @@ class SettleRequest(_Message):
     delay_ms: int = -1
     visibility_ms: int = 0
     reason: str = ""
+    traces: list[str] = []
 
 
 class SettleResponse(_Message):

@@ -42,6 +42,7 @@ ALLOWED = {
     ("storage/rpc/tcp_transport.py", "create_server"): "is the real transport",
     ("storage/log/write_behind.py", "threading"): "guards gathered writes, which I/O threads and the loop share",
     ("storage/log/open_files.py", "threading"): "guards the open files, which I/O threads and the loop share",
+    ("app/tracing/export_queue.py", "threading"): "ends the library's own thread, without waiting for it for ever",
     ("app/auth/tokens.py", "pathlib"): "reads the tokens file once, before the event loop serves",
     ("app/auth/tokens.py", "read_bytes"): "reads the tokens file once, before the event loop serves",
     ("acklog_server/own_packages.py", "pathlib"): "names the folder of the server's packages",

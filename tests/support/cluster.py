@@ -21,6 +21,7 @@ from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
+from cluster.ports.tracing import Tracer
 from cluster.stores.memory_store import MemoryStore
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.replica_host import ReplicaHost
@@ -67,6 +68,8 @@ class Cluster:
         self.disks: dict[int, SimDisk] = {}
         self.nodes: dict[int, ClusterNode] = {}
         self.gateways: list[ClusterGateway] = []
+        self.tracer: Tracer | None = None
+        """Of all processes, from their next start on."""
         self.ahead_ms: dict[int, int] = {}
         """How much the wall clocks of nodes are ahead of the others', from their next start on."""
         self.settings = settings
@@ -103,6 +106,7 @@ class Cluster:
             entropy=SimEntropy(self._starts),
             settings=NodeProcessSettings(node_id=node_id, **{**fixed, **settings}),
             node_settings=self.settings,
+            tracer=self.tracer,
         )
         self.nodes[node_id] = node
         return node
@@ -131,6 +135,7 @@ class Cluster:
             entropy=SimEntropy(self._starts),
             settings=Settings(**settings),
             tokens=tokens,
+            tracer=self.tracer,
         )
         self.gateways.append(gateway)
         return gateway
@@ -275,6 +280,7 @@ class ClusterBuilder:
         self._gateways: list[dict[str, Any]] = []
         self._settings = SMALL
         self._replication = ReplicationSettings()
+        self._tracer: Tracer | None = None
 
     def nodes(self, count: int, **settings: Any) -> Self:
         """Node 1 and so on; `settings` are all nodes' `NodeProcessSettings`."""
@@ -293,6 +299,10 @@ class ClusterBuilder:
         self._gateways.append(settings)
         return self
 
+    def traced(self, tracer: Tracer) -> Self:
+        self._tracer = tracer
+        return self
+
     def storing(self, settings: NodeSettings) -> Self:
         self._settings = settings
         return self
@@ -307,6 +317,7 @@ class ClusterBuilder:
 
         async def whole(loop: SimLoop) -> _Result:
             cluster = Cluster(loop, self._settings, self._replication)
+            cluster.tracer = self._tracer
             for node_id, settings in self._nodes.items():
                 await cluster.node(node_id, **settings)
             for settings in self._gateways:

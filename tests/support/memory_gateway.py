@@ -39,6 +39,7 @@ from cluster.model.values import (
 )
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import Changed, CoordinationError, Event, KeyValue
+from cluster.ports.tracing import Tracer
 from cluster.stores.key_space import Mutation
 from cluster.stores.memory_store import MemoryStore
 from storage.rpc.handshake import NEWEST_VERSION
@@ -325,7 +326,9 @@ class OneNode:
 class MemoryWorld:
     """Everything around one gateway."""
 
-    def __init__(self, settings: Settings | None = None, tokens: TokenTable | None = None) -> None:
+    def __init__(
+        self, settings: Settings | None = None, tokens: TokenTable | None = None, tracer: Tracer | None = None
+    ) -> None:
         self.node = MemoryNode()
         self.metadata = MemoryMetadata()
         self.clock = ManualClock()
@@ -347,6 +350,7 @@ class MemoryWorld:
             entropy=entropy,
             settings=settings or Settings(),
             tokens=tokens,
+            tracer=tracer,
         )
 
     async def topic(self, name: str = "orders", *, partitions: int = 8) -> Topic:

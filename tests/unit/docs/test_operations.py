@@ -14,6 +14,7 @@ from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import node_variables
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, Settings
 from app.configuration.setting_fields import CONFIGURATION_VARIABLE
+from app.configuration.trace_options import TraceOptions
 from app.http.exchange.problems import problem_document
 from cluster.errors import ServerError
 from tests.architecture.source_tree import product_modules, text_files
@@ -58,7 +59,7 @@ def test_the_tokens_file_of_the_page_is_one() -> None:
 
 
 def test_variables_that_documents_name_are_settings() -> None:
-    fields = [name for kind in (Settings, NodeOptions, EtcdOptions) for name in kind.__dataclass_fields__]
+    fields = [name for kind in (Settings, NodeOptions, EtcdOptions, TraceOptions) for name in kind.__dataclass_fields__]
     known = {*VARIABLES, ETCD_VARIABLE, CONFIGURATION_VARIABLE, *(ENVIRONMENT_PREFIX + name.upper() for name in fields)}
     known |= set(node_variables())
     named = {

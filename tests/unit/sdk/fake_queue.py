@@ -22,6 +22,7 @@ class Item:
     attempt: int = 0
     leased_until_s: float = -1.0
     due_s: float = 0.0
+    headers: dict[str, str] = field(default_factory=dict)
     is_done: bool = False
 
 
@@ -102,6 +103,7 @@ class FakeQueue:
                     "partition": 0,
                     "offset": index,
                     "attempt": item.attempt,
+                    "headers": item.headers,
                     "body": item.body,
                     "timestamp": 1,
                     "appendTime": 1,
