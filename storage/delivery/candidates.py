@@ -32,6 +32,8 @@ class CandidateKind(IntEnum):
     """Damaged: what it is nobody can tell."""
     FILTERED_OUT = 4
     """A message that the filter does not match which the index is for."""
+    UNSEEN = 5
+    """Messages that a selection knows of from one before it: what they are is to be looked up. In no index."""
 
 
 class CandidateRun(msgspec.Struct, frozen=True, gc=False):

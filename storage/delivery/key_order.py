@@ -33,12 +33,14 @@ class NewKeyOrder:
 
 
 class _Key(msgspec.Struct, gc=False, eq=False):
-    """`run`: what is out, ascending. `answer`: the one that all of the run was given in, and can be added to."""
+    """`run`: what is out, ascending. `answer`: the one that all of the run was given in, and can be added to.
+    `is_unseen`: what waits may have been out before there was this order, and another filter may have let it through."""
 
     hash: int
     answer: int = 0
     waiting: WaitingRanges | None = None
     unknown_from: int | None = None
+    is_unseen: bool = False
     run: dict[int, None] = msgspec.field(default_factory=dict)
 
     @property
@@ -106,9 +108,7 @@ class KeyOrder:
     def leased(self, run: CandidateRun) -> None:
         if run.key_hash == NO_KEY:
             return
-        key = self._keys.get(run.key_hash)
-        if key is None:
-            key = self._keys[run.key_hash] = _Key(run.key_hash)
+        key = self._key(run.key_hash)
         key_run, key_of = key.run, self._key_of
         if key.answer != self._answer:  # what came back may be the first of several: nothing follows it then
             key.answer = self._answer if len(key_run) == (run.start in key_run) else 0
@@ -129,6 +129,7 @@ class KeyOrder:
         if run.key_hash == NO_KEY or run.kind is not CandidateKind.MESSAGE or run.start in self._key_of:
             return
         key = self._key(run.key_hash)
+        key.is_unseen = True
         if (waits_from := key.waits_from) is not None and run.start > waits_from:
             self._wait(key, run.start, run.end)
             return
@@ -158,7 +159,8 @@ class KeyOrder:
             return self._search.next()
         self._named = key
         start, end = key.waiting.first_range
-        return CandidateRun(start, end, key_hash=key.hash)
+        kind = CandidateKind.UNSEEN if key.is_unseen else CandidateKind.MESSAGE
+        return CandidateRun(start, end, kind, key.hash)
 
     def looked_again(self, until: int | None) -> None:
         key = self._named
@@ -201,10 +203,7 @@ class KeyOrder:
     # --- what is known of a key --------------------------------------------------------------------------------------
 
     def _key(self, key_hash: int) -> _Key:
-        key = self._keys.get(key_hash)
-        if key is None:
-            key = self._keys[key_hash] = _Key(key_hash)
-        return key
+        return self._keys.get(key_hash) or self._keys.setdefault(key_hash, _Key(key_hash))
 
     def _is_next(self, key: _Key, offset: int) -> bool:
         """Whether it is the first of the key that is not done, or follows in a row what this answer has of it."""

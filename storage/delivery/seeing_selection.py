@@ -59,8 +59,8 @@ class Chooser(Protocol):
         ...
 
     def look_again(self) -> CandidateRun | int | None:
-        """What was postponed and goes now: messages that are to be leased as they are known, or (a number) from where
-        on all that is postponed is to be shown; None: nothing does."""
+        """What was postponed and goes now: messages that are to be leased as they are known, some that are to be shown
+        first (UNSEEN), or (a number) from where on all that is postponed is to be shown; None: nothing does."""
         ...
 
     def looked_again(self, until: int | None) -> None:
@@ -163,12 +163,15 @@ class Look:
             if start >= state.cursor:
                 until = None
             elif (until := state.passed_until(start)) is None:
-                run = self._candidates.run_at(start, state.cursor) if isinstance(named, int) else named
+                run = self._candidates.run_at(start, state.cursor) if isinstance(named, int) else self._seen(named)
                 if isinstance(run, WantedRange):
                     return run
                 until = self._see(run, is_chosen=run is named)
             chooser.looked_again(until)
         return None
+
+    def _seen(self, named: CandidateRun) -> CandidateRun | WantedRange:
+        return self._candidates.run_at(named.start, named.end) if named.kind is CandidateKind.UNSEEN else named
 
     def at_returned(self) -> WantedRange | None:
         """What is at the readable end or above was given out when that was further on, and waits until it is again."""

@@ -132,6 +132,13 @@ class DeliveryHost:
         if skipped is not None:
             self.write(skipped)
 
+    async def commit_passed_over(self, group: GroupInPartition) -> None:
+        """As `record_passed_over`, and return when it is applied: what it held up in an order goes on. Raises what the
+        append raises; it is recorded later then."""
+        skipped = group.record_passed_over()
+        if skipped is not None:
+            await self.commit(skipped)
+
     async def close(self) -> None:
         """Wait for what is under way and leave a snapshot, so that the next start replays nothing."""
         await self._idle.wait()

@@ -100,7 +100,7 @@ class DeliverySteps:
         next_ms: int | None = None
         try:
             for state in states:
-                self._delivery.record_passed_over(state)
+                await self._delivery.commit_passed_over(state)
                 await self._expire(state)
                 await self._look_up_removed(state)
                 if not await self._end_blocked(state):

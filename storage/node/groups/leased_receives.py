@@ -159,6 +159,7 @@ class LeasedReceives:
             if found.removed:
                 self._delivery.record_passed_over(state)
                 await self._delivery.commit(pass_over_gap(state.state, found.removed))
+                self._on_returned(state.group_id, self._host.partition)
             if found.expired:
                 await self._outlive(state, found.expired)
         except (ServerError, asyncio.CancelledError):
@@ -203,6 +204,7 @@ class LeasedReceives:
             return []
         self._delivery.record_passed_over(state)
         await self._delivery.commit(settlement.record)
+        self._on_returned(state.group_id, self._host.partition)  # what was behind it in an order may go
         for message in read:
             message.receipt = ""
         runs = list(unpack_ranges(settlement.record.runs))

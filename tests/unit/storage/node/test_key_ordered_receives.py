@@ -23,3 +23,25 @@ def test_who_waits_gets_what_was_behind_a_message_when_that_is_a_dead_letter() -
         assert [message.record.body for message in answer.messages] == [b"next"]
 
     with_node(main)
+
+
+def test_who_waits_gets_what_was_behind_a_message_that_is_done_as_it_is_given() -> None:
+    """At most once: the first consumer has it while its ack is written, and the second one looks just then."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        group = await sim.groups.create("workers", mode=GroupMode.KEY_ORDERED, settings=GroupSettings())
+        for turns in range(12):
+            batch = encode_batch([Record(body, key="a") for body in (b"first", b"second")])
+            await sim.node.produce(ProduceRequest(topic.id, 0, batch))
+            first = asyncio.ensure_future(sim.receive(topic, group, max_messages=1, auto_ack=True))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            second = asyncio.wait_for(sim.receive(topic, group, max_messages=1, auto_ack=True, wait_ms=20_000), 5)
+            answers = await asyncio.gather(first, second)
+            assert sorted(message.record.body for answer in answers for message in answer.messages) == [
+                b"first",
+                b"second",
+            ]
+
+    with_node(main)
