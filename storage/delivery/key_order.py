@@ -34,7 +34,7 @@ class NewKeyOrder:
 
 class _Key(msgspec.Struct, gc=False, eq=False):
     """`run`: what is out, ascending. `answer`: the one that all of the run was given in, and can be added to.
-    `is_unseen`: what waits may have been out before there was this order, and another filter may have let it through."""
+    `is_unseen`: what waits may have been out before there was this order, by another filter."""
 
     hash: int
     answer: int = 0
