@@ -11,7 +11,7 @@ import typer
 from acklog.command.tree import CommandTyper
 from app.commands.cluster_demo import demo as cluster_demo
 from app.commands.cluster_up import up
-from app.commands.command_end import PRIVATE_UMASK, USAGE, fail
+from app.commands.command_end import PRIVATE_UMASK, USAGE, ending_well_at_signals, fail
 from app.commands.configuration import check, show
 from app.commands.demo import demo
 from app.commands.fsck import fsck
@@ -56,7 +56,8 @@ def serve(context: typer.Context) -> None:
     from app.configuration.server_settings import Settings
 
     assert process.storage is not None
-    _run(process, process.loaded.make(Settings), process.storage)
+    with ending_well_at_signals():
+        _run(process, process.loaded.make(Settings), process.storage)
 
 
 def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "NodeSettings") -> None:
@@ -75,7 +76,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "Nod
     try:
         configure_logging(settings.log_level)
         log_configuration(process.file, process.unknown)
-        run(settings, node_settings)
+        run(settings, node_settings, process)
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)
     except FileLockedError:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 import uvicorn
-import uvloop
 
+from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.server_settings import Settings
@@ -20,6 +20,9 @@ from app.processes.etcd_connection import connect_to_etcd
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from app.processes.process_figures import ProcessFigures
+from app.processes.reloads import Reloads
+from app.processes.service_manager import ServiceManager
+from app.processes.signals import heeding_hang_ups, run_process
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
@@ -37,9 +40,11 @@ HTTP_CONNECTIONS_MAX = 64
 OTHER_ADDRESS = "Give another --http address (port 0 takes a free one)."
 
 
-async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings) -> None:
+async def serve(
+    options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings, process: ConfiguredProcess
+) -> None:
     """Run until SIGINT, SIGTERM, or until the node has to end. Raises what makes a start impossible, or why it ended:
-    see `app.processes.cluster_node`."""
+    see `app.processes.cluster_node`. `process` is who told it the settings."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     process_settings = options.process_settings()
     log_store = node_settings.log_store
@@ -82,17 +87,19 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         figures.close()
         await node.close()
 
+    manager = ServiceManager(process.environment)
     server = HttpServer(
         _config(node, options, figures),
-        on_listening=partial(_print_welcome, node, options),
-        before_stop=partial(_hand_over, node),
+        on_listening=partial(_welcome, node, options, manager),
+        before_stop=partial(_hand_over, node, manager),
         after_stop=close,
     )
     report(plan)
     calm_garbage_collection()
     figures.start()
     ending = asyncio.create_task(_stop_at_the_end(node, server), name="end of the node")
-    await server.serve(sockets=[listener])
+    with heeding_hang_ups(reload=Reloads(process, in_thread=io.run).ask, stop=server.stop):
+        await server.serve(sockets=[listener])
     ending.cancel()
     if node.end.reason is not None:
         raise node.end.reason
@@ -103,8 +110,9 @@ async def _stop_at_the_end(node: ClusterNode, server: HttpServer) -> None:
     server.stop()
 
 
-async def _hand_over(node: ClusterNode) -> None:
+async def _hand_over(node: ClusterNode, manager: ServiceManager) -> None:
     """A node that has to end has nothing to hand over: it stores nothing any more, or its place is taken."""
+    manager.stopping()
     if node.end.reason is None:
         await node.leave()
     node.begin_shutdown()
@@ -128,15 +136,14 @@ def _config(node: ClusterNode, options: NodeOptions, figures: ProcessFigures) ->
     )
 
 
-def run(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings) -> None:
-    """Serve on an event loop of its own (uvloop)."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(options, etcd, node_settings))
+def run(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings, process: ConfiguredProcess) -> None:
+    run_process(serve(options, etcd, node_settings, process))
 
 
-def _print_welcome(node: ClusterNode, options: NodeOptions, port: int) -> None:
+def _welcome(node: ClusterNode, options: NodeOptions, manager: ServiceManager, port: int) -> None:
     url = url_of(options.http_address[0], port)
     sys.stdout.write(
         f"Acklog's node {options.id} serves on {node.address}, stores in {options.data_dir}, health: {url}\n"
     )
     sys.stdout.flush()
+    manager.ready()

@@ -5,9 +5,8 @@ import sys
 from dataclasses import replace
 from functools import partial
 
-import uvloop
-
 from app.auth.tokens import TokenTable
+from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.server_settings import Settings
 from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
 from app.processes.descriptors import plan_descriptors, raise_descriptor_limit, report
@@ -17,6 +16,9 @@ from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
+from app.processes.reloads import Reloads
+from app.processes.service_manager import ServiceManager
+from app.processes.signals import heeding_hang_ups, run_process
 from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
@@ -28,8 +30,8 @@ from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
 from storage.table.table_index import TABLES_DIRECTORY
 
 
-async def serve(settings: Settings, node_settings: NodeSettings) -> None:
-    """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
+async def serve(settings: Settings, node_settings: NodeSettings, process: ConfiguredProcess) -> None:
+    """Run until SIGINT or SIGTERM. Raises what makes a start impossible. `process` is who told it the settings."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     check_exposure(settings)
     log_store = node_settings.log_store
@@ -74,8 +76,8 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         collectors=figures.of_embedded(),
     )
 
-    async def begin_shutdown() -> None:
-        embedded.begin_shutdown()
+    manager = ServiceManager(process.environment)
+    reloads = Reloads(process, in_thread=io.run, settings=settings, tokens=tokens)
 
     async def close() -> None:
         figures.close()
@@ -84,8 +86,8 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
 
     server = HttpServer(
         gateway_config(embedded.gateway, backlog=plan.backlog),
-        on_listening=partial(_print_welcome, settings),
-        before_stop=begin_shutdown,
+        on_listening=partial(_welcome, settings, manager),
+        before_stop=partial(_begin_shutdown, embedded, manager),
         after_stop=close,
     )
     report(plan)
@@ -93,9 +95,15 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     figures.start()
     end = NodeEnd()
     watching = asyncio.create_task(_watch_storage(embedded, server, end, clock), name="storage watch")
-    await server.serve(sockets=[listener])
+    with heeding_hang_ups(reload=reloads.ask, stop=server.stop):
+        await server.serve(sockets=[listener])
     if end.reason is not None:
         raise end.reason
+
+
+async def _begin_shutdown(embedded: EmbeddedServer, manager: ServiceManager) -> None:
+    manager.stopping()
+    embedded.begin_shutdown()
 
 
 async def _watch_storage(embedded: EmbeddedServer, server: HttpServer, end: NodeEnd, clock: Clock) -> None:
@@ -109,10 +117,13 @@ async def _watch_storage(embedded: EmbeddedServer, server: HttpServer, end: Node
     server.stop()
 
 
-def run(settings: Settings, node_settings: NodeSettings) -> None:
-    """Serve on an event loop of its own (uvloop)."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(settings, node_settings))
+def run(settings: Settings, node_settings: NodeSettings, process: ConfiguredProcess) -> None:
+    run_process(serve(settings, node_settings, process))
+
+
+def _welcome(settings: Settings, manager: ServiceManager, port: int) -> None:
+    _print_welcome(settings, port)
+    manager.ready()
 
 
 def _print_welcome(settings: Settings, port: int) -> None:
