@@ -16,6 +16,7 @@ from app.commands.configuration import check, show
 from app.commands.demo import demo
 from app.commands.fsck import fsck
 from app.commands.gateway import gateway
+from app.commands.health import health
 from app.commands.node import node
 from app.commands.process_configuration import configured
 from app.commands.rebuild import rebuild
@@ -35,6 +36,7 @@ def register(command: typer.Typer) -> None:
     command.command(name="serve", help="Run the embedded server: everything in one process.", **own)(serve)
     command.command(name="node", help="Run a storage node of a cluster.", **own)(node)
     command.command(name="gateway", help="Run a gateway of a cluster.", **own)(gateway)
+    command.command(name="health")(health)
     command.command(name="fsck")(fsck)
     command.command(name="rebuild")(rebuild)
     command.command(name="demo")(demo)

@@ -46,6 +46,8 @@ ALLOWED = {
     ("app/auth/tokens.py", "read_bytes"): "reads the tokens file, before the event loop serves or on another thread",
     ("acklog_server/own_packages.py", "pathlib"): "names the folder of the server's packages",
     ("app/commands/main.py", "os"): "says who may read the files that the process makes",
+    ("app/commands/health.py", "pathlib"): "asks the kernel which process is the first one",
+    ("app/commands/health.py", "read_bytes"): "asks the kernel which process is the first one",
     ("app/commands/process_configuration.py", "os"): "hands the environment to the settings",
     (
         "app/commands/process_configuration.py",
