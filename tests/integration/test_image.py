@@ -97,7 +97,7 @@ def test_the_server_serves_where_only_its_data_directory_can_be_written(tmp_path
             return done.returncode == 0
 
         wait_until(lambda: "listens on" in log.read_text(), seconds=SECONDS, what="a server")
-        assert is_healthy(), log.read_text()
+        wait_until(is_healthy, seconds=SECONDS, what="acklog health says that it serves")
         refused = subprocess.run([*enter, "touch", str(tmp_path / "elsewhere")], capture_output=True, check=False)
         assert b"Read-only file system" in refused.stderr
         os.kill(first, signal.SIGTERM)
