@@ -44,6 +44,7 @@ CATALOGUE = {
     "cluster": CommandEntry(OPERATION, f"{_HOME}.cluster", "A cluster's nodes and moves.", takes_more=True),
     "bench": CommandEntry(OPERATION, f"{_HOME}.bench", "Measure a server from here."),
     "profile": CommandEntry(ITSELF, f"{_HOME}.profile", "Servers and tokens by name."),
+    "version": CommandEntry(ITSELF, f"{_HOME}.version", "Which versions are installed here."),
     "completion": CommandEntry(ITSELF, f"{_HOME}.completion", "Completion for bash, zsh and fish."),
 }
 
@@ -52,7 +53,8 @@ _SERVER = "acklog-server"
 _SPARK = "acklog-spark"
 ELSEWHERE = {
     **dict.fromkeys(
-        ["serve", "node", "gateway", "config", "fsck", "rebuild", "demo", "cluster up", "cluster demo"], _SERVER
+        ["serve", "node", "gateway", "health", "config", "fsck", "rebuild", "demo", "cluster up", "cluster demo"],
+        _SERVER,
     ),
     **dict.fromkeys(["export", "replay"], _SPARK),
 }

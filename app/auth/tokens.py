@@ -68,6 +68,18 @@ class TokenTable:
     def __len__(self) -> int:
         return len(self._principals)
 
+    def names(self) -> frozenset[str]:
+        """Of all tokens; several may have one name."""
+        return frozenset(each.name for each in self._principals.values())
+
+    def adopt(self, other: "TokenTable") -> None:
+        """Know the other one's tokens, and no others, from the next request on: whoever holds this table asks it each
+        time, also on connections that are open."""
+        self._principals = other._principals
+
+    def is_same_as(self, other: "TokenTable") -> bool:
+        return self._principals == other._principals
+
     def authenticate(self, authorization: str | None) -> Principal:
         """Who sent this Authorization header; raises ServerError UNAUTHENTICATED."""
         if authorization is None:

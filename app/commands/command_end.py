@@ -17,6 +17,18 @@ def fail(text: str, *, exit_code: int = FAILED) -> NoReturn:
     raise SystemExit(exit_code)
 
 
+@contextmanager
+def ending_well_at_signals() -> Iterator[None]:
+    """Around a whole process: who ends it before it serves gets a line and the exit code 0, as at an orderly stop."""
+    from app.processes.early_end import EndedEarlyError, ending_at_signals
+
+    try:
+        with ending_at_signals():
+            yield
+    except EndedEarlyError as error:
+        sys.stderr.write(f"acklog: {error}.\n")
+
+
 def wants_help(arguments: list[str]) -> bool:
     return "--help" in arguments or "-h" in arguments
 

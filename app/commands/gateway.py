@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.commands.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra
+from app.commands.command_end import PRIVATE_UMASK, USAGE, ending_well_at_signals, fail, needs_cluster_extra
 from app.commands.process_configuration import configured
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def gateway(context: typer.Context) -> None:
     from app.configuration.etcd_options import EtcdOptions
     from app.configuration.server_settings import Settings
 
-    _run(process, process.loaded.make(Settings), process.loaded.make(EtcdOptions))
+    with ending_well_at_signals():
+        _run(process, process.loaded.make(Settings), process.loaded.make(EtcdOptions))
 
 
 def _run(process: "ConfiguredProcess", settings: "Settings", etcd: "EtcdOptions") -> None:
@@ -32,7 +33,6 @@ def _run(process: "ConfiguredProcess", settings: "Settings", etcd: "EtcdOptions"
         from app.processes.gateway_process import run
     from app.auth.tokens import TokensFileError
     from app.configuration.setting_error import SettingsError
-    from app.configuration.trace_options import TraceOptions
     from app.processes.logging import configure_logging, log_configuration
     from cluster.ports.coordination import CoordinationError
 
@@ -40,7 +40,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", etcd: "EtcdOptions"
     try:
         configure_logging(settings.log_level)
         log_configuration(process.file, process.unknown)
-        run(settings, etcd, process.loaded.make(TraceOptions))
+        run(settings, etcd, process)
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)
     except EtcdStartError as error:

@@ -11,11 +11,12 @@ import typer
 from acklog.command.tree import CommandTyper
 from app.commands.cluster_demo import demo as cluster_demo
 from app.commands.cluster_up import up
-from app.commands.command_end import PRIVATE_UMASK, USAGE, fail
+from app.commands.command_end import PRIVATE_UMASK, USAGE, ending_well_at_signals, fail
 from app.commands.configuration import check, show
 from app.commands.demo import demo
 from app.commands.fsck import fsck
 from app.commands.gateway import gateway
+from app.commands.health import health
 from app.commands.node import node
 from app.commands.process_configuration import configured
 from app.commands.rebuild import rebuild
@@ -35,6 +36,7 @@ def register(command: typer.Typer) -> None:
     command.command(name="serve", help="Run the embedded server: everything in one process.", **own)(serve)
     command.command(name="node", help="Run a storage node of a cluster.", **own)(node)
     command.command(name="gateway", help="Run a gateway of a cluster.", **own)(gateway)
+    command.command(name="health")(health)
     command.command(name="fsck")(fsck)
     command.command(name="rebuild")(rebuild)
     command.command(name="demo")(demo)
@@ -56,14 +58,14 @@ def serve(context: typer.Context) -> None:
     from app.configuration.server_settings import Settings
 
     assert process.storage is not None
-    _run(process, process.loaded.make(Settings), process.storage)
+    with ending_well_at_signals():
+        _run(process, process.loaded.make(Settings), process.storage)
 
 
 def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "NodeSettings") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     from app.auth.tokens import TokensFileError
     from app.configuration.setting_error import SettingsError
-    from app.configuration.trace_options import TraceOptions
     from app.processes.logging import configure_logging, log_configuration
     from app.processes.node_end import StorageFailedError
     from app.processes.server import run
@@ -76,7 +78,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "Nod
     try:
         configure_logging(settings.log_level)
         log_configuration(process.file, process.unknown)
-        run(settings, node_settings, process.loaded.make(TraceOptions))
+        run(settings, node_settings, process)
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)
     except FileLockedError:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.commands.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra
+from app.commands.command_end import PRIVATE_UMASK, USAGE, ending_well_at_signals, fail, needs_cluster_extra
 from app.commands.process_configuration import configured
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def node(context: typer.Context) -> None:
     from app.configuration.node_options import NodeOptions
 
     assert process.storage is not None
-    _run(process, process.loaded.make(NodeOptions), process.loaded.make(EtcdOptions), process.storage)
+    with ending_well_at_signals():
+        _run(process, process.loaded.make(NodeOptions), process.loaded.make(EtcdOptions), process.storage)
 
 
 def _run(
@@ -35,7 +36,6 @@ def _run(
         from app.processes.etcd_connection import EtcdStartError
         from app.processes.node_process import run
     from app.configuration.setting_error import SettingsError
-    from app.configuration.trace_options import TraceOptions
     from app.processes.logging import configure_logging, log_configuration
     from app.processes.node_end import StorageFailedError
     from cluster.errors import ServerError
@@ -49,7 +49,7 @@ def _run(
     try:
         configure_logging(options.log_level)
         log_configuration(process.file, process.unknown)
-        run(options, etcd, node_settings, process.loaded.make(TraceOptions))
+        run(options, etcd, node_settings, process)
     except SettingsError as error:
         fail(str(error), exit_code=USAGE)
     except EtcdStartError as error:

@@ -43,5 +43,5 @@ def file_here(given: str | None, environment: "Mapping[str, str]") -> "Configura
 
 
 def read_file(path: str) -> bytes:
-    """Before an event loop serves. Raises OSError."""
+    """Before an event loop serves, or on another thread. Raises OSError."""
     return Path(path).read_bytes()

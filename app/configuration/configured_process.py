@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from app.configuration.configuration_file import (
@@ -50,7 +51,8 @@ class ShownSetting(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ConfiguredProcess:
     """Checked, but for files that it names. `storage` is None for a gateway, which stores nothing; `unknown` are
-    variables that somebody may have meant for it."""
+    variables that somebody may have meant for it. `again` reads the file anew, with the options and the environment of
+    the start, and raises SettingsError."""
 
     sources: SettingSources
     loaded: LoadedSettings
@@ -58,6 +60,7 @@ class ConfiguredProcess:
     file: ConfigurationFile | None
     unknown: Sequence[UnknownVariable]
     environment: Mapping[str, str]
+    again: "Callable[[], ConfiguredProcess]"
 
     def shown(self) -> list[ShownSetting]:
         """Everything that it can be told, in the order of its help."""
@@ -105,7 +108,9 @@ def configure(
         node_variables() if storage is not None else [name for name in environment if name.startswith(NODE_PREFIX)]
     )
     known = [*sources.variables(), CONFIGURATION_VARIABLE, *of_nodes]
-    process = ConfiguredProcess(sources, loaded, storage, file, unknown_variables(environment, known), environment)
+    again = partial(configure, table, environment, arguments, read_file=read_file, exists=exists)
+    unknown = unknown_variables(environment, known)
+    process = ConfiguredProcess(sources, loaded, storage, file, unknown, environment, again)
     for kind in sources.kinds:
         process.loaded.make(kind)
     return process

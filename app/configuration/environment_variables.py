@@ -11,8 +11,10 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 PREFIX = "ACKLOG_"
-CLIENTS = frozenset({"ACKLOG_URL", "ACKLOG_TOKEN", "ACKLOG_PROFILE", "ACKLOG_FLIGHTS", "ACKLOG_ETCD_PROGRAM"})
-"""What the SDK and the command's other programs read."""
+CLIENTS = frozenset(
+    {"ACKLOG_URL", "ACKLOG_TOKEN", "ACKLOG_PROFILE", "ACKLOG_FLIGHTS", "ACKLOG_ETCD_PROGRAM", "ACKLOG_COMMIT"}
+)
+"""What the SDK and the command's other programs read, and what an image says of itself."""
 
 _SERVICE_LINK = re.compile(
     r"ACKLOG(_[A-Z0-9_]+)?_"

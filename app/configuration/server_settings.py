@@ -112,6 +112,12 @@ class Settings:
         if not self.data_dir.strip():
             raise SettingsError(f"data_dir is empty, it must name a directory ({where_to_set('data_dir')})")
 
+    def adopt(self, values: Mapping[str, object]) -> None:
+        """Take other values, which have been checked, while the server runs (`app.configuration.reloading`): whoever
+        reads them where they are used goes by them from then on. Nothing else changes settings."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
     @classmethod
     def load(cls, environment: Mapping[str, str], arguments: Sequence[str] = ()) -> "Settings":
         """Of `acklog serve`: from the environment, overridden by command-line options. Raises SettingsError."""

@@ -29,20 +29,27 @@ async def connect_to_etcd(
     EtcdStartError after `etcd_wait_ms` in vain, at once when etcd does not let us in."""
     settings = options.settings(lambda path: Path(path).read_bytes())
     store = EtcdStore(settings, clock=clock, entropy=entropy, on_call=on_call)
+    try:
+        await _wait_for_an_answer(store, options, clock)
+    except BaseException:  # also who ends the process while it waits
+        await store.close()
+        raise
+    return store
+
+
+async def _wait_for_an_answer(store: EtcdStore, options: EtcdOptions, clock: Clock) -> None:
     give_up_at_ms = clock.monotonic_ms() + options.etcd_wait_ms
     while True:
         try:
             await store.get(keys.CONTROLLER)
-            return store
+            return
         except AccessDeniedError as error:
-            await store.close()
             raise EtcdStartError(
                 f"etcd at {options.etcd} does not let us in: {error}. Look at --etcd-user, --etcd-password-file and "
                 "--etcd-certificate-file, and at the role's permission for /acklog/."
             ) from error
         except CoordinationError as error:
             if clock.monotonic_ms() >= give_up_at_ms:
-                await store.close()
                 raise EtcdStartError(
                     f"etcd cannot be reached at {options.etcd}: {error}. Is it running, and is --etcd right?"
                 ) from error

@@ -1,13 +1,11 @@
 """The process of a cluster's gateway: etcd, the gateway, uvicorn around it."""
 
-import asyncio
 import sys
 from dataclasses import replace
 from functools import partial
 
-import uvloop
-
 from app.auth.tokens import TokenTable
+from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.server_settings import Settings
 from app.configuration.trace_options import TraceOptions
@@ -18,14 +16,17 @@ from app.processes.etcd_connection import connect_to_etcd
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.processes.process_figures import ProcessFigures
+from app.processes.reloads import Reloads
+from app.processes.service_manager import ServiceManager
+from app.processes.signals import heeding_hang_ups, run_process
 from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
 from storage.rpc.tcp_transport import TcpTransport
 
 
-async def serve(settings: Settings, etcd: EtcdOptions, traces: TraceOptions) -> None:
-    """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
+async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProcess) -> None:
+    """Run until SIGINT or SIGTERM. Raises what makes a start impossible. `process` is who told it the settings."""
     collect_rarely()
     check_exposure(settings)
     plan = plan_descriptors(raise_descriptor_limit(), connections_max=settings.connections_max, others=PEERS)
@@ -33,9 +34,12 @@ async def serve(settings: Settings, etcd: EtcdOptions, traces: TraceOptions) -> 
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     clock, entropy = SteadyClock(), SystemEntropy()
-    tracing = start_tracing(traces, entropy, service="acklog-gateway", instance=instance_of(settings, entropy))
+    tracing = start_tracing(
+        process.loaded.make(TraceOptions), entropy, service="acklog-gateway", instance=instance_of(settings, entropy)
+    )
     figures = ProcessFigures(clock)
     store = await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
+    in_thread = ThreadExecutor(threads=1, name="acklog-load").run
     cluster_gateway = await start_cluster_gateway(
         store=store,
         transport=TcpTransport(),
@@ -43,12 +47,16 @@ async def serve(settings: Settings, etcd: EtcdOptions, traces: TraceOptions) -> 
         entropy=entropy,
         settings=settings,
         tokens=tokens,
-        in_thread=ThreadExecutor(threads=1, name="acklog-load").run,
         collectors=(*figures.of_gateway(), *tracing.collectors),
         tracer=tracing.tracer,
+        in_thread=in_thread,
     )
 
+    manager = ServiceManager(process.environment)
+    reloads = Reloads(process, in_thread=in_thread, settings=settings, tokens=tokens)
+
     async def begin_shutdown() -> None:
+        manager.stopping()
         cluster_gateway.begin_shutdown()
 
     async def close() -> None:
@@ -58,23 +66,23 @@ async def serve(settings: Settings, etcd: EtcdOptions, traces: TraceOptions) -> 
 
     server = HttpServer(
         gateway_config(cluster_gateway.gateway, backlog=plan.backlog),
-        on_listening=partial(_print_welcome, settings, etcd),
+        on_listening=partial(_welcome, settings, etcd, manager),
         before_stop=begin_shutdown,
         after_stop=close,
     )
     report(plan)
     pass_over_what_is_there()
     figures.start()
-    await server.serve(sockets=[listener])
+    with heeding_hang_ups(reload=reloads.ask, stop=server.stop):
+        await server.serve(sockets=[listener])
 
 
-def run(settings: Settings, etcd: EtcdOptions, traces: TraceOptions) -> None:
-    """Serve on an event loop of its own (uvloop)."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(settings, etcd, traces))
+def run(settings: Settings, etcd: EtcdOptions, process: ConfiguredProcess) -> None:
+    run_process(serve(settings, etcd, process))
 
 
-def _print_welcome(settings: Settings, etcd: EtcdOptions, port: int) -> None:
+def _welcome(settings: Settings, etcd: EtcdOptions, manager: ServiceManager, port: int) -> None:
     url = url_of(settings.host, port)
     sys.stdout.write(f"Acklog's gateway listens on {url} (documentation: {url}/docs), etcd: {etcd.etcd}\n")
     sys.stdout.flush()
+    manager.ready()

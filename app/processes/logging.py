@@ -25,10 +25,8 @@ def configure_logging(level: str) -> None:
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer() if is_terminal else structlog.processors.JSONRenderer()
     )
-    numeric_level = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, renderer],
-        wrapper_class=structlog.make_filtering_bound_logger(numeric_level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -38,7 +36,15 @@ def configure_logging(level: str) -> None:
         )
     )
     handler.addFilter(_StrangersLines())
-    logging.basicConfig(handlers=[handler], level=max(numeric_level, logging.WARNING), force=True)
+    logging.basicConfig(handlers=[handler], force=True)
+    set_log_level(level)
+
+
+def set_log_level(level: str) -> None:
+    """Also while the server runs: its loggers ask for it with every line."""
+    numeric_level = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(numeric_level))
+    logging.getLogger().setLevel(max(numeric_level, logging.WARNING))
 
 
 def log_also(processor: structlog.typing.Processor) -> None:

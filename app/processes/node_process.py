@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import partial
 
 import uvicorn
-import uvloop
 from prometheus_client.registry import Collector
 
+from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.server_settings import Settings
@@ -23,6 +23,9 @@ from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from app.processes.process_figures import ProcessFigures
+from app.processes.reloads import Reloads
+from app.processes.service_manager import ServiceManager
+from app.processes.signals import heeding_hang_ups, run_process
 from app.processes.tracing import start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
@@ -41,9 +44,11 @@ HTTP_CONNECTIONS_MAX = 64
 OTHER_ADDRESS = "Give another --http address (port 0 takes a free one)."
 
 
-async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings, traces: TraceOptions) -> None:
+async def serve(
+    options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings, process: ConfiguredProcess
+) -> None:
     """Run until SIGINT, SIGTERM, or until the node has to end. Raises what makes a start impossible, or why it ended:
-    see `app.processes.cluster_node`."""
+    see `app.processes.cluster_node`. `process` is who told it the settings."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     collect_rarely()
     process_settings = options.process_settings()
@@ -60,7 +65,9 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
     host, port = options.http_address
     listener = bind(host, port, what_to_do=OTHER_ADDRESS)
     clock, entropy = SteadyClock(), SystemEntropy()
-    tracing = start_tracing(traces, entropy, service="acklog-node", instance=f"node-{options.id}")
+    tracing = start_tracing(
+        process.loaded.make(TraceOptions), entropy, service="acklog-node", instance=f"node-{options.id}"
+    )
     figures = ProcessFigures(clock)
     disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
@@ -90,17 +97,19 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         await node.close()
         await tracing.close()
 
+    manager = ServiceManager(process.environment)
     server = HttpServer(
         _config(node, options, (*figures.of_node(), *tracing.collectors)),
-        on_listening=partial(_print_welcome, node, options),
-        before_stop=partial(_hand_over, node),
+        on_listening=partial(_welcome, node, options, manager),
+        before_stop=partial(_hand_over, node, manager),
         after_stop=close,
     )
     report(plan)
     pass_over_what_is_there()
     figures.start()
     ending = asyncio.create_task(_stop_at_the_end(node, server), name="end of the node")
-    await server.serve(sockets=[listener])
+    with heeding_hang_ups(reload=Reloads(process, in_thread=io.run).ask, stop=server.stop):
+        await server.serve(sockets=[listener])
     ending.cancel()
     if node.end.reason is not None:
         raise node.end.reason
@@ -111,8 +120,9 @@ async def _stop_at_the_end(node: ClusterNode, server: HttpServer) -> None:
     server.stop()
 
 
-async def _hand_over(node: ClusterNode) -> None:
+async def _hand_over(node: ClusterNode, manager: ServiceManager) -> None:
     """A node that has to end has nothing to hand over: it stores nothing any more, or its place is taken."""
+    manager.stopping()
     if node.end.reason is None:
         await node.leave()
     node.begin_shutdown()
@@ -136,15 +146,14 @@ def _config(node: ClusterNode, options: NodeOptions, collectors: tuple[Collector
     )
 
 
-def run(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings, traces: TraceOptions) -> None:
-    """Serve on an event loop of its own (uvloop)."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(options, etcd, node_settings, traces))
+def run(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings, process: ConfiguredProcess) -> None:
+    run_process(serve(options, etcd, node_settings, process))
 
 
-def _print_welcome(node: ClusterNode, options: NodeOptions, port: int) -> None:
+def _welcome(node: ClusterNode, options: NodeOptions, manager: ServiceManager, port: int) -> None:
     url = url_of(options.http_address[0], port)
     sys.stdout.write(
         f"Acklog's node {options.id} serves on {node.address}, stores in {options.data_dir}, health: {url}\n"
     )
     sys.stdout.flush()
+    manager.ready()

@@ -5,9 +5,8 @@ import sys
 from dataclasses import replace
 from functools import partial
 
-import uvloop
-
 from app.auth.tokens import TokenTable
+from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.server_settings import Settings
 from app.configuration.trace_options import TraceOptions
 from app.http.protocol.server import HttpServer, bind, url_of
@@ -19,6 +18,9 @@ from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
+from app.processes.reloads import Reloads
+from app.processes.service_manager import ServiceManager
+from app.processes.signals import heeding_hang_ups, run_process
 from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
@@ -31,8 +33,8 @@ from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
 from storage.table.table_index import TABLES_DIRECTORY
 
 
-async def serve(settings: Settings, node_settings: NodeSettings, traces: TraceOptions) -> None:
-    """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
+async def serve(settings: Settings, node_settings: NodeSettings, process: ConfiguredProcess) -> None:
+    """Run until SIGINT or SIGTERM. Raises what makes a start impossible. `process` is who told it the settings."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     collect_rarely()
     check_exposure(settings)
@@ -48,7 +50,9 @@ async def serve(settings: Settings, node_settings: NodeSettings, traces: TraceOp
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     clock, entropy = SteadyClock(), SystemEntropy()
-    tracing = start_tracing(traces, entropy, service="acklog-server", instance=instance_of(settings, entropy))
+    tracing = start_tracing(
+        process.loaded.make(TraceOptions), entropy, service="acklog-server", instance=instance_of(settings, entropy)
+    )
     figures = ProcessFigures(clock)
     disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
@@ -76,8 +80,8 @@ async def serve(settings: Settings, node_settings: NodeSettings, traces: TraceOp
         tracer=tracing.tracer,
     )
 
-    async def begin_shutdown() -> None:
-        embedded.begin_shutdown()
+    manager = ServiceManager(process.environment)
+    reloads = Reloads(process, in_thread=io.run, settings=settings, tokens=tokens)
 
     async def close() -> None:
         figures.close()
@@ -87,8 +91,8 @@ async def serve(settings: Settings, node_settings: NodeSettings, traces: TraceOp
 
     server = HttpServer(
         gateway_config(embedded.gateway, backlog=plan.backlog),
-        on_listening=partial(_print_welcome, settings),
-        before_stop=begin_shutdown,
+        on_listening=partial(_welcome, settings, manager),
+        before_stop=partial(_begin_shutdown, embedded, manager),
         after_stop=close,
     )
     report(plan)
@@ -96,7 +100,8 @@ async def serve(settings: Settings, node_settings: NodeSettings, traces: TraceOp
     figures.start()
     end = NodeEnd()
     watching = asyncio.create_task(_watch_storage(embedded, server, end, clock), name="storage watch")
-    await server.serve(sockets=[listener])
+    with heeding_hang_ups(reload=reloads.ask, stop=server.stop):
+        await server.serve(sockets=[listener])
     if end.reason is not None:
         raise end.reason
 
@@ -111,6 +116,11 @@ def _table_indexes(settings: Settings) -> SqliteTableIndexes:
     return SqliteTableIndexes(directory, ThreadExecutor(threads=1, name="acklog-table"))
 
 
+async def _begin_shutdown(embedded: EmbeddedServer, manager: ServiceManager) -> None:
+    manager.stopping()
+    embedded.begin_shutdown()
+
+
 async def _watch_storage(embedded: EmbeddedServer, server: HttpServer, end: NodeEnd, clock: Clock) -> None:
     """A start verifies what a failed device has left: whoever supervises the process is to begin one. What is found
     damaged at the start is not mended by another one: then the server stays, and says so at /readyz."""
@@ -122,10 +132,13 @@ async def _watch_storage(embedded: EmbeddedServer, server: HttpServer, end: Node
     server.stop()
 
 
-def run(settings: Settings, node_settings: NodeSettings, traces: TraceOptions) -> None:
-    """Serve on an event loop of its own (uvloop)."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(settings, node_settings, traces))
+def run(settings: Settings, node_settings: NodeSettings, process: ConfiguredProcess) -> None:
+    run_process(serve(settings, node_settings, process))
+
+
+def _welcome(settings: Settings, manager: ServiceManager, port: int) -> None:
+    _print_welcome(settings, port)
+    manager.ready()
 
 
 def _print_welcome(settings: Settings, port: int) -> None:

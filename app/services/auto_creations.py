@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, Principal
+from app.auth.tokens import TOKENS_MAX
 from cluster.errors import ServerError
 
 
@@ -58,9 +59,12 @@ class AutoCreations:
                 del self._under_way[name]
 
     def _made_by(self, principal: Principal) -> dict[str, None]:
-        """At most `per_token_max` names, and one token per entry of the tokens file."""
+        """At most `per_token_max` names, and as many tokens as a file may have: a reload brings others, and what those
+        of long ago have made is forgotten."""
         if principal is ANYONE:
             return {}
+        if principal.name not in self._made and len(self._made) >= TOKENS_MAX:
+            del self._made[next(iter(self._made))]
         made = self._made.setdefault(principal.name, {})
         if len(made) >= self._limits.per_token_max:
             for name in [each for each in made if each not in self._under_way and not self._exists(each)]:

@@ -1,10 +1,13 @@
 """The distributions as they are published: what a source distribution makes is what the checkout makes, and an
-installed server finds its own packages whatever lies in the current directory."""
+installed server finds its own packages whatever lies in the current directory. What is installed into an empty
+environment, far from the checkout, does what README.md shows."""
 
+import json
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import urllib.request
 import zipfile
 from collections.abc import Iterator
@@ -13,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server_process import REPOSITORY
+from tests.support.readme_tour import take_the_tour
+from tests.support.server_process import REPOSITORY, ServerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("distributions")]
 
@@ -145,3 +149,48 @@ def test_a_command_without_its_extra_says_which_it_is(backend: Path) -> None:
     done = subprocess.run(command, cwd=backend, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == ('acklog: the command needs an extra, which is not installed: pip install "acklog[cli]"\n')
+
+
+@pytest.fixture(scope="module")
+def environment(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty environment with the wheels, as somebody has it who has never seen the checkout."""
+    folder = tmp_path_factory.mktemp("environment")
+    uv = Path(sysconfig.get_path("scripts")) / "uv"
+    # Of the versions that were tested, as the image has them. The SDK's extras are asked for by the server.
+    install = ["pip", "install", "--python", folder, "--constraint", REPOSITORY / "constraints.txt", *wheels.values()]
+    for command in (["venv", "--python", sys.executable, folder], install):
+        done = subprocess.run([uv, "--quiet", *command], capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def run_installed(environment: Path, *arguments: str) -> str:
+    command = [environment / "bin" / "acklog", *arguments]
+    done = subprocess.run(command, cwd=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_installed_command_says_what_it_is(environment: Path) -> None:
+    found = json.loads(run_installed(environment, "version", "--json"))
+    assert set(found["versions"]) == {name.replace("_", "-") for name in PROJECTS}
+    for name, path in PROJECTS.items():
+        project = tomllib.loads((REPOSITORY / path / "pyproject.toml").read_text())["project"]
+        assert found["versions"][name.replace("_", "-")] == project["version"]
+    assert found["commit"] is None, "a wheel does not tell, and there is no checkout to ask"
+    paths = subprocess.run(
+        [environment / "bin" / "python", "-c", "import sys; print(sys.path)"],
+        cwd=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert str(REPOSITORY) not in paths.stdout
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="the tour uses curl")
+def test_the_tour_works_with_what_is_installed(environment: Path, tmp_path: Path) -> None:
+    command = environment / "bin" / "acklog"
+    with ServerProcess(tmp_path / "data", tmp_path / "log", installed=command, source=environment) as server:
+        take_the_tour(server, tmp_path)

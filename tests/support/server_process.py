@@ -60,9 +60,11 @@ class ServerProcess:
         descriptors: tuple[int, int] | None = None,
         program: str = "acklog.command",
         source: Path = REPOSITORY,
+        installed: Path | None = None,
     ) -> None:
         """`descriptors`: the process's limits on open files, soft and hard; None: those of this process. `program`: the
-        module that takes the place of the `acklog` command. `source`: the checkout that it is run from."""
+        module that takes the place of the `acklog` command. `source`: the checkout that it is run from. `installed`:
+        the command of an environment of its own, which takes the place of the module."""
         self.data_directory = data_directory
         self.log_path = log_path
         self.host = host
@@ -70,8 +72,8 @@ class ServerProcess:
         self._options = options
         self._environment = dict(environment or {})
         self._descriptors = descriptors
-        self._program = program
         self._source = source
+        self._command = [sys.executable, "-m", program] if installed is None else [str(installed)]
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -105,7 +107,7 @@ class ServerProcess:
         with self.log_path.open("ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                [*self._limiter(), sys.executable, "-m", self._program, "serve", *arguments],
+                [*self._limiter(), *self._command, "serve", *arguments],
                 cwd=self._source,
                 env={**inherited, "PYTHONUNBUFFERED": "1", **self._environment},
                 stdin=subprocess.DEVNULL,

@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from acklog.command.build import COMMIT_VARIABLE
 from acklog.command.session import VARIABLES
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Scope
@@ -60,7 +61,13 @@ def test_the_tokens_file_of_the_page_is_one() -> None:
 
 def test_variables_that_documents_name_are_settings() -> None:
     fields = [name for kind in (Settings, NodeOptions, EtcdOptions, TraceOptions) for name in kind.__dataclass_fields__]
-    known = {*VARIABLES, ETCD_VARIABLE, CONFIGURATION_VARIABLE, *(ENVIRONMENT_PREFIX + name.upper() for name in fields)}
+    known = {
+        *VARIABLES,
+        COMMIT_VARIABLE,
+        ETCD_VARIABLE,
+        CONFIGURATION_VARIABLE,
+        *(ENVIRONMENT_PREFIX + name.upper() for name in fields),
+    }
     known |= set(node_variables())
     named = {
         variable

@@ -1,0 +1,93 @@
+"""`acklog health`: who is asked, by the settings of the server that runs in the same container."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acklog.command.exit_codes import ExitCode
+from app.commands import health
+from tests.support.command_run import CommandRun, run_command
+
+
+class _Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/healthz" else 503)
+        self.end_headers()
+        self.wfile.write(b'{"path": "%s"}\n' % self.path.encode())
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing: the test's output is its own."""
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """Of a server that is alive, and not ready."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that says what the first process is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(health, "FIRST_PROCESS", str(tmp_path / "cmdline"))
+    return tmp_path / "cmdline"
+
+
+def command_line(container: Path, *words: str) -> None:
+    container.write_bytes("".join(f"{word}\0" for word in words).encode())
+
+
+def ask(*arguments: str, **environment: str) -> CommandRun:
+    return run_command("health", *arguments, environment=environment)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("/opt/acklog/bin/python", "/opt/acklog/bin/acklog", "gateway", "--host", "0.0.0.0", "--insecure"),
+        ("/sbin/docker-init", "--", "acklog", "serve"),
+    ],
+)
+def test_the_first_process_says_who_is_asked(container: Path, words: tuple[str, ...], port: int) -> None:
+    command_line(container, *words)
+    assert ask("--alive", ACKLOG_PORT=str(port)).exit_code == ExitCode.DONE
+    assert ask(ACKLOG_PORT=str(port)).exit_code == ExitCode.FAILED
+
+
+def test_an_option_of_the_first_process_wins_over_its_environment(container: Path, port: int) -> None:
+    command_line(container, "python", "acklog", "serve", "--port", str(port))
+    assert ask("--alive", ACKLOG_PORT="1").exit_code == ExitCode.DONE
+
+
+def test_a_node_is_asked_where_it_tells_its_health(container: Path, port: int) -> None:
+    command_line(container, "python", "acklog", "node")
+    environment = {"ACKLOG_ID": "1", "ACKLOG_HTTP": f"0.0.0.0:{port}"}
+    assert ask("--alive", **environment).exit_code == ExitCode.DONE
+
+
+def test_which_process_it_is_can_be_said(port: int) -> None:
+    assert ask("serve", "--alive", "--", "--port", str(port)).exit_code == ExitCode.DONE
+
+
+def test_where_nobody_answers_it_is_not_well(container: Path) -> None:
+    command_line(container, "python", "acklog", "serve", "--port", "1")
+    assert ask().exit_code == ExitCode.FAILED
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [(("bash",), ()), (("python", "acklog", "serve", "--port", "0"), ()), ((), ("server",)), ((), ())],
+)
+def test_where_it_is_not_clear_who_to_ask_that_is_said(
+    container: Path, words: tuple[str, ...], arguments: tuple[str, ...]
+) -> None:
+    command_line(container, *words)
+    assert ask(*arguments).exit_code == ExitCode.USAGE
