@@ -58,11 +58,12 @@ class LeaseFinder:
 
         Where all that it saw is passed over, that is durable before it looks on (rule R41), or gathered where a filter
         does so; and one receive holds up nobody for longer than a look takes. What it has it gives at once where seeing
-        more takes a read of the disk, unless that is to find what a filter leaves.
+        more takes a read of the disk, unless that is to find what a filter leaves: then before its leases are half over.
         Raises ServerError: STORAGE_FAILED, INVALID_FILTER, what an append raises.
         """
         feed = self._feeds.of(filters, header=header)
         leases: list[Lease] = []
+        late_ms = self._clock.monotonic_ms() + visibility_ms // 2
         try:
             for _ in range(self._looks_max):
                 received = group.receive(
@@ -79,7 +80,9 @@ class LeaseFinder:
                         self._delivery.write(received.skipped)
                     if received.wanted is None or len(leases) == max_messages:
                         return leases
-                    if not await feed.show_more(received.wanted):
+                    has_shown = await feed.show_more(received.wanted)
+                    leases = _still_out(group, leases)
+                    if leases and (not has_shown or self._clock.monotonic_ms() >= late_ms):
                         return leases
                     continue
                 if received.skipped is not None:
@@ -104,6 +107,7 @@ class LeaseFinder:
         passed over."""
         feed = self._feeds.of(filters)
         leases: list[Lease] = []
+        late_ms = self._clock.monotonic_ms() + visibility_ms // 2
         try:
             for _ in range(self._looks_max):
                 received = receive_matching(
@@ -121,7 +125,10 @@ class LeaseFinder:
                     return leases, received.is_reach_used_up
                 if not leases:
                     await feed.show(received.wanted)
-                elif not await feed.show_more(received.wanted):
+                    continue
+                has_shown = await feed.show_more(received.wanted)
+                leases = _still_out(group, leases)
+                if leases and (not has_shown or self._clock.monotonic_ms() >= late_ms):
                     return leases, True
         except asyncio.CancelledError:
             if leases:
@@ -131,3 +138,17 @@ class LeaseFinder:
         if not leases:
             self._on_more(group.group_id)
         return leases, True
+
+
+def _still_out(group: GroupInPartition, leases: list[Lease]) -> list[Lease]:
+    """To see more may take longer than a lease holds: what came back meanwhile may be somebody else's by now, or leased
+    here once more."""
+    state = group.state
+    by_offset, generation = state.leases.by_offset, state.progress.generation
+    return [
+        lease
+        for lease in leases
+        if lease.generation == generation
+        and (delivery := by_offset.get(lease.offset)) is not None
+        and (delivery.leader_epoch, delivery.attempt) == (lease.leader_epoch, lease.attempt)
+    ]

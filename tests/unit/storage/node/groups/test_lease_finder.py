@@ -12,7 +12,9 @@ from acklog.wire.batch import encode_batch
 from acklog.wire.record import Record, tag_bit
 from cluster.model.values import Group, GroupMode, Topic
 from storage.delivery import modes
+from storage.delivery.candidates import WantedRange
 from storage.delivery.seeing_selection import Chooser
+from storage.node.groups.candidate_feeds import FilteredFeed
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 from tests.unit.storage.delivery.seeing_group import Seeing
@@ -20,6 +22,7 @@ from tests.unit.storage.delivery.toy_choosers import WithTag, in_key_order
 
 LOOKS_MAX = 3
 RED, BLUE = ["red"], ["blue"]
+IS_RED = 'tag = "red"'
 
 
 def with_seeing_node(
@@ -108,3 +111,36 @@ def test_shared_groups_are_shown_nothing() -> None:
         assert partition.groups._receives._finder._feeds.of(()).index.run_count == 0
 
     with_node(main)
+
+
+@pytest.mark.parametrize("auto_ack", [False, True])
+@pytest.mark.parametrize("own_filter", [False, True])
+@pytest.mark.parametrize("look_ms", [300, 600])
+def test_what_it_has_is_given_once_and_in_time_however_long_it_takes_to_look_for_more(
+    monkeypatch: pytest.MonkeyPatch, auto_ack: bool, own_filter: bool, look_ms: int
+) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        settings = {"retry_backoff_min_ms": 0, "retry_backoff_max_ms": 0}
+        topic, group = await sim.topic(), await sim.group(**settings, **({} if own_filter else {"filter": IS_RED}))
+        for tag in (RED, *[BLUE] * 40):
+            await send(sim, topic, Record(b"x" * 50, tags=tag))
+        await sim.stop()  # nothing is in the cache
+        await sim.start()
+        [partition] = sim.node.partitions_led()
+        show_more = FilteredFeed.show_more
+
+        async def slowly(self: FilteredFeed, wanted: WantedRange) -> bool:
+            partition.steps.arm()  # as somebody else's receive or ack does
+            await sim.clock.sleep(look_ms)
+            return await show_more(self, wanted)
+
+        monkeypatch.setattr(FilteredFeed, "show_more", slowly)
+        answer = await sim.receive(
+            topic, group, auto_ack=auto_ack, visibility_ms=1_000, wait_ms=5_000, filter=IS_RED if own_filter else ""
+        )
+        assert [message.offset for message in answer.messages] == [0]
+        if not auto_ack:
+            assert await sim.settle("ack", topic, group, answer.messages) == [""]
+        assert 0 not in await offsets(sim, topic, group)
+
+    with_node(main, settings=dataclasses.replace(SMALL, looks_per_receive_max=10, filter_read_bytes=500))
