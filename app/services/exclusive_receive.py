@@ -29,7 +29,7 @@ REBALANCING = "REBALANCING"
 FENCED = "FENCED"
 """A node says so of claims that others have overtaken."""
 
-_IS_NO_MEMBER = frozenset(
+_IS_FINAL = frozenset(
     {
         ProblemCode.MEMBER_UNKNOWN,
         ProblemCode.MEMBER_FENCED,
@@ -37,6 +37,7 @@ _IS_NO_MEMBER = frozenset(
         ProblemCode.TOO_MANY_MEMBERS,
         ProblemCode.WRONG_GROUP_MODE,
         ProblemCode.GROUP_NOT_FOUND,
+        ProblemCode.TOPIC_NOT_FOUND,
         ProblemCode.INVALID_FIELD,
     }
 )
@@ -67,7 +68,8 @@ class ExclusiveReceive:
         patience: Patience,
     ) -> ExclusiveReceived:
         """`request` without claims; `member_epoch` as in `ReceivingMember`. Raises
-        ServerError MISSING_FIELD, MEMBER_UNKNOWN and MEMBER_FENCED (for who was told an epoch), MEMBER_EXISTS, and what
+        ServerError MISSING_FIELD, MEMBER_UNKNOWN and MEMBER_FENCED (for who was told an epoch), MEMBER_EXISTS,
+        TOPIC_NOT_FOUND (also where another topic of the member's subscription was deleted), and what
         `Polls` and routing raise."""
         member = _member(group, request, member_epoch)
         answer = self._assignments.known(member) or await self._assignments.beat(member)
@@ -150,7 +152,7 @@ class ExclusiveReceive:
             try:
                 latest = await self._assignments.beat(member, known_epoch=answer.member_epoch, wait_ms=left_ms)
             except ServerError as error:
-                if error.code in _IS_NO_MEMBER:
+                if error.code in _IS_FINAL:
                     raise
                 await self._clock.sleep(min(left_ms, pauses.next_ms()))
                 continue

@@ -65,7 +65,7 @@ class MemberService:
     async def heartbeat(
         self, group_name: str, member: str, fields: HeartbeatFields, principal: Principal, patience: Patience
     ) -> MemberAssignment:
-        """Raises ServerError MEMBER_UNKNOWN, MEMBER_FENCED, TOO_MANY_WAITING."""
+        """Raises ServerError MEMBER_UNKNOWN, MEMBER_FENCED, TOPIC_NOT_FOUND, TOO_MANY_WAITING."""
         group = await self._group(group_name, member, principal)
         beat = partial(
             self._membership.heartbeat,

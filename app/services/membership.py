@@ -5,12 +5,14 @@ The coordinator is the leader of the group's partition of the topic `__groups`, 
 
 from collections.abc import Awaitable, Sequence
 
+from acklog.wire.problems import ProblemCode
 from app.calls.members import Subscription
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders, Try
 from app.services.catalog import Catalog
-from app.services.node_lag import answer_of_node
+from app.services.node_lag import RETRY_AFTER_MS, answer_of_node
 from cluster.catalog.topic_defaults import default_min_insync_replicas, default_replication_factor
+from cluster.errors import ServerError
 from cluster.model.internal_topics import GROUPS_PARTITIONS, GROUPS_TOPIC, coordinator_partition, groups_topic_config
 from cluster.model.values import Group, Topic
 from storage.rpc.membership_messages import (
@@ -26,8 +28,9 @@ from storage.rpc.node_api import NodeApi
 
 
 class GroupMembership:
-    """Calls raise ServerError: MEMBER_UNKNOWN, MEMBER_FENCED, MEMBER_EXISTS, WRONG_GROUP_MODE, OVERLOADED, and what
-    routing raises while nobody coordinates."""
+    """Calls raise ServerError: MEMBER_UNKNOWN, MEMBER_FENCED, MEMBER_EXISTS, WRONG_GROUP_MODE, OVERLOADED,
+    TOPIC_NOT_FOUND where a topic that the member subscribes to by its name was deleted, and what routing raises while
+    nobody coordinates."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
         self._gateway = gateway
@@ -47,7 +50,7 @@ class GroupMembership:
     ) -> HeartbeatResponse:
         """As `HeartbeatRequest`: the member's assignment, at once if its epoch is not `known_epoch`, else when it
         changes or after `wait_ms`. It is repeated while the coordinator changes; cancelling it ends the wait there."""
-        place = await self._groups_topic()
+        place, metadata = await self._groups_topic(), self._gateway.metadata
         partition = coordinator_partition(group.id, place)
         until_ms = self._leaders.deadline_in(wait_ms)
 
@@ -66,11 +69,19 @@ class GroupMembership:
                 known_epoch,
                 max(0, self._leaders.remaining_ms(until_ms)),
                 list(overtaken),
+                topics_must_exist=True,
             )
-            return answer_of_node(node.heartbeat(request), self._gateway.metadata, group_id=group.id)
+            topic_ids = subscription.topic_ids or None
+            return answer_of_node(node.heartbeat(request), metadata, group_id=group.id, topic_ids=topic_ids)
 
         deadline_ms = until_ms + self._gateway.settings.request_timeout_ms
-        return await self._leaders.change(place.id, partition, beat, deadline_ms=deadline_ms)
+        try:
+            return await self._leaders.change(place.id, partition, beat, deadline_ms=deadline_ms)
+        except ServerError as error:
+            if error.code is not ProblemCode.TOPIC_NOT_FOUND or metadata.topic_by_id(place.id) is not None:
+                raise
+            detail = "the group's coordinator is made anew: its topic was deleted"
+            raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=RETRY_AFTER_MS) from None
 
     async def leave(self, group: Group, member: str) -> None:
         """The member's partitions are others' at once."""

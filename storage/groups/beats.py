@@ -9,11 +9,11 @@ from cluster.errors import ServerError
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.groups.events import Beat
 from storage.groups.exclusive_group import ExclusiveGroup
-from storage.groups.joining import records_of
+from storage.groups.joining import names_deleted_topics, records_of, topics_deleted
 from storage.groups.member import GroupMember
 from storage.groups.reassignment import renumbered_above
 from storage.groups.records import GroupRecord, MemberGone
-from storage.groups.surroundings import ExclusiveTerms
+from storage.groups.surroundings import ExclusiveTerms, TopicTable
 from storage.rpc.membership_messages import JOIN, LEAVE, STEP_OUT, HeartbeatRequest, HeartbeatResponse
 
 Answer = tuple[int, HeartbeatResponse | ServerError]
@@ -54,7 +54,7 @@ class Beats:
 
     # --- heartbeats ------------------------------------------------------------------------------------------------
 
-    def take(self, beat: Beat, terms: ExclusiveTerms | None, now_ms: int) -> None:
+    def take(self, beat: Beat, terms: ExclusiveTerms | None, topics: TopicTable, now_ms: int) -> None:
         """Change what the heartbeat changes. One that is refused is answered so, and changes nothing."""
         request = beat.request
         group = self._groups.get(request.group_id)
@@ -64,6 +64,8 @@ class Beats:
                 raise ServerError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
             self._check_room(request, group, member)
             records = records_of(request, group, terms, self._settings, now_ms)
+            if names_deleted_topics(request, member, topics):
+                raise topics_deleted()
         except ServerError as error:
             self._answered.append((beat.token, error))
             return
@@ -114,6 +116,13 @@ class Beats:
         """Before it does: what it waits for will not come."""
         self._ask_all(member, now_ms)
 
+    def topics_changed(self, group: ExclusiveGroup, topics: TopicTable, now_ms: int) -> None:
+        """Who subscribes to one that is no more by its name is told, also if none of its partitions were its own."""
+        for member in group.members.values():
+            for token in list(member.waiting):
+                if names_deleted_topics(self._waiting[token].request, member, topics):
+                    self._ask(token, now_ms)
+
     def _ask_all(self, member: GroupMember, now_ms: int) -> None:
         for token in list(member.waiting):
             self._ask(token, now_ms)
@@ -132,7 +141,7 @@ class Beats:
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
-    def answers(self, touched: Iterable[str], now_ms: int) -> list[Answer]:
+    def answers(self, touched: Iterable[str], topics: TopicTable, now_ms: int) -> list[Answer]:
         """Of those who asked, of those whose time is up, and of those in the `touched` groups for whom that is news."""
         for group_id in touched:
             group = self._groups.get(group_id)
@@ -144,11 +153,11 @@ class Beats:
             self._ask(heapq.heappop(self._ends)[1], now_ms)
         answered, self._answered = self._answered, []
         asking, self._asking = self._asking, {}
-        answered += ((token, self._answer(each)) for token, each in asking.items())
+        answered += ((token, self._answer(each, topics)) for token, each in asking.items())
         return answered
 
-    def _answer(self, asking: _Asking) -> HeartbeatResponse | ServerError:
-        _, group, member = asking
+    def _answer(self, asking: _Asking, topics: TopicTable) -> HeartbeatResponse | ServerError:
+        request, group, member = asking
         if self._groups.get(group.group_id) is not group:
             return ServerError(ProblemCode.GROUP_NOT_FOUND, "The group was deleted.", field="group")
         if group.members.get(member.name) is not member:
@@ -156,6 +165,8 @@ class Beats:
             code = ProblemCode.MEMBER_FENCED if is_taken else ProblemCode.MEMBER_UNKNOWN
             detail = "another process has taken the name" if is_taken else f"{member.name!r} has left meanwhile"
             return ServerError(code, detail, field="member")
+        if names_deleted_topics(request, member, topics):
+            return topics_deleted()
         return HeartbeatResponse(member.member_epoch, group.epoch, group.owned_by(member), member.session_timeout_ms)
 
     # --- sessions --------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class Coordinator:
         self._beats.end_sessions(now_ms)
         for group_id in self._touched:
             self._reassign(group_id, surroundings, now_ms)
-        answers = self._beats.answers(self._touched, now_ms)
+        answers = self._beats.answers(self._touched, surroundings.topics, now_ms)
         self._touched = {}
         records, self._records = self._records, []
         return GroupDecision(records, answers)
@@ -76,12 +76,14 @@ class Coordinator:
     def _step(self, event: CoordinatorEvent, surroundings: GroupSurroundings, now_ms: int) -> None:
         match event:
             case Beat():
-                self._beats.take(event, surroundings.terms(event.request.group_id), now_ms)
+                self._beats.take(event, surroundings.terms(event.request.group_id), surroundings.topics, now_ms)
             case BeatGivenUp():
                 self._beats.give_up(event.token, now_ms)
             case TopicsChanged():
-                concerned = (each for each in self.groups.values() if is_concerned(each, event.topics))
-                self._touched.update(dict.fromkeys(group.group_id for group in concerned))
+                for group in self.groups.values():
+                    if is_concerned(group, event.topics):
+                        self._touched[group.group_id] = None
+                        self._beats.topics_changed(group, surroundings.topics, now_ms)
             case TermsChanged():
                 self._touched.update(dict.fromkeys(each for each in event.group_ids if each in self.groups))
             case GroupDeleted():

@@ -1,12 +1,14 @@
 """What a heartbeat changes of a group, or why it is refused."""
 
+from collections.abc import Sequence
+
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.groups.exclusive_group import ExclusiveGroup
 from storage.groups.member import GroupMember, SubscribedTopics
 from storage.groups.records import MemberGone, MemberWritten
-from storage.groups.surroundings import ExclusiveTerms
+from storage.groups.surroundings import ExclusiveTerms, TopicTable
 from storage.rpc.membership_messages import JOIN, LEAVE, STEP_OUT, HeartbeatRequest
 
 
@@ -50,6 +52,22 @@ def records_of(
     # partitions' leaders so.
     gone = MemberGone(group.group_id, epoch + 1, member.name, has_left=member.stepped_out)
     return [gone, _written(request, terms, epoch + 2, joined_epoch=epoch + 2, member_epoch=epoch + 2)]
+
+
+def names_deleted_topics(request: HeartbeatRequest, member: GroupMember | None, topics: TopicTable) -> bool:
+    """Whether the subscription that the heartbeat leaves behind names a topic that is no more, and its gateway wants to
+    know. One that was made again under the name is another one (rule R14). Who only leaves needs none."""
+    if not request.topics_must_exist or request.member_epoch in {LEAVE, STEP_OUT}:
+        return False
+    topic_ids: Sequence[str] = request.topic_ids
+    if member is not None and request.member_epoch != JOIN and not (request.topic_ids or request.patterns):
+        topic_ids = member.subscription.topic_ids
+    return not all(map(topics.has, topic_ids))
+
+
+def topics_deleted() -> ServerError:
+    detail = "a topic that the member subscribes to was deleted; it joins again for those that there are now"
+    return ServerError(ProblemCode.TOPIC_NOT_FOUND, detail)
 
 
 def _check_present(request: HeartbeatRequest, member: GroupMember) -> None:

@@ -146,8 +146,9 @@ class GroupCoordinators:
             return host
         if host is not None:
             self._close(host)
-        if not self._hosts:
-            self._surroundings.look()  # nobody did while there was nobody to tell
+        # Nobody looked while there was nobody to tell; and members whose topics the coordinator before knew are not to
+        # hear that there are none.
+        self._look_at_metadata()
         host = self._hosts[partition.number] = CoordinatorHost(
             partition.host,
             partition.leadership,

@@ -45,6 +45,9 @@ class HeartbeatRequest(_Message):
 
     `overtaken` is what partitions' leaders have refused since the answer before, with the ownership that it would need
     (`ReceiveResponse`): where none was ever given out that is so high, the log of `__groups` was lost.
+
+    `topics_must_exist`: TOPIC_NOT_FOUND where one of the subscription's `topic_ids` is no more, as soon as that is so.
+    Earlier versions do not say it: they would take that for something that passes, and ask again at once.
     """
 
     partition: int
@@ -60,6 +63,7 @@ class HeartbeatRequest(_Message):
     known_epoch: int = 0
     wait_ms: int = 0
     overtaken: list[Ownership] = []
+    topics_must_exist: bool = False
 
 
 class HeartbeatResponse(_Message):

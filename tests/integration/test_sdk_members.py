@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from acklog import AsyncClient, Client, Message, TopicPartition
-from acklog.errors import MemberFenced
+from acklog.errors import MemberFenced, TopicNotFound
 from tests.support.server_process import ServerProcess
 from tests.support.serving import Serving
 from tests.support.tcp_proxy import TcpProxy
@@ -142,3 +142,31 @@ async def test_a_static_name_is_taken_over_from_a_process_that_is_cut_off(
 def _members(client: Client, group: str) -> bool:
     known = {each.name for each in client.groups.list()}
     return group in known and bool(client.groups.members(group).members)
+
+
+def test_a_consumer_ends_when_its_topic_is_deleted_though_another_one_has_its_name(client: Client, name: str) -> None:
+    for topic in (name, f"{name}-other"):
+        client.topics.create(topic, 2)
+    client.send(name, "of the first")
+    with client.consumer([name, f"{name}-other"], group=name, mode="exclusive") as consumer:
+        with next(consumer) as message:
+            assert message.body == "of the first"
+        consumer.flush()
+        client.topics.delete(name)
+        client.topics.create(name, 2)
+        client.send(name, "of the second")
+        with pytest.raises(TopicNotFound):
+            next(consumer)
+
+
+def test_a_pattern_reads_the_topic_that_was_made_again(client: Client, name: str) -> None:
+    client.topics.create(f"{name}-x", 2)
+    client.send(f"{name}-x", 1)
+    with client.consumer([], group=name, mode="exclusive", patterns=[f"{name}-*"], wait_s=1) as member:
+        for number in range(1, 4):
+            with next(member) as message:
+                assert message.body == number
+            member.flush()
+            client.topics.delete(f"{name}-x")
+            client.topics.create(f"{name}-x", 2)
+            client.send(f"{name}-x", number + 1)

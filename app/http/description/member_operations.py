@@ -37,7 +37,7 @@ MEMBER_OPERATIONS: dict[str, Operation] = {
     "heartbeat": Operation(
         "Stay a member, and hear of another assignment",
         {200: ("The assignment", json_of("MemberAssignment"))},
-        (*_OF_A_MEMBER, *WITH_BODY, _P.MEMBER_UNKNOWN, _P.MEMBER_FENCED, _P.TOO_MANY_WAITING),
+        (*_OF_A_MEMBER, *WITH_BODY, _P.TOPIC_NOT_FOUND, _P.MEMBER_UNKNOWN, _P.MEMBER_FENCED, _P.TOO_MANY_WAITING),
         body=json_of("HeartbeatFields"),
     ),
     "leaveGroup": Operation(

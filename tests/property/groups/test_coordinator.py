@@ -6,6 +6,7 @@ import msgspec
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.values import Assignor
 from storage.groups.exclusive_group import FORGOTTEN
@@ -23,7 +24,7 @@ subscriptions = st.sampled_from([(["a"], []), (["a", "b1"], []), ([], ["b*"]), (
 
 class Coordinating(RuleBasedStateMachine):
     """`told` is what each member was told last, and `processes` which instance of it; `given` has every ownership that
-    anybody was ever told of."""
+    anybody was ever told of. `telling` are heartbeats that are to end when a topic is deleted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,6 +34,7 @@ class Coordinating(RuleBasedStateMachine):
         self.processes: dict[str, str] = {}
         self.given: dict[tuple[str, int, int], tuple[str, str]] = {}
         self.waiting: dict[int, str] = {}
+        self.telling: set[int] = set()
         self.epoch = 0
 
     @initialize()
@@ -41,28 +43,58 @@ class Coordinating(RuleBasedStateMachine):
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
-    @rule(member=members, subscription=subscriptions, is_static=st.booleans(), instance=st.sampled_from(["", "x", "y"]))
-    def join(self, member: str, subscription: tuple[list[str], list[str]], is_static: bool, instance: str) -> None:
+    @rule(
+        member=members,
+        subscription=subscriptions,
+        is_static=st.booleans(),
+        instance=st.sampled_from(["", "x", "y"]),
+        topics_must_exist=st.booleans(),
+    )
+    def join(
+        self,
+        member: str,
+        subscription: tuple[list[str], list[str]],
+        is_static: bool,
+        instance: str,
+        topics_must_exist: bool,
+    ) -> None:
         topics, patterns = subscription
         before, owners = self.subscription_of(member), self.owners()
-        token = self.world.beat(member, topics=topics, patterns=patterns, is_static=is_static, instance_id=instance)
+        token = self.world.beat(
+            member,
+            topics=topics,
+            patterns=patterns,
+            is_static=is_static,
+            instance_id=instance,
+            topics_must_exist=topics_must_exist,
+        )
+        assert is_there(self.world.answers[token]) or (topics_must_exist and not self.counts.keys() >= set(topics))
         if isinstance(self.world.answers[token], HeartbeatResponse):
             self.processes[member] = instance
         if before is not None and before == self.subscription_of(member):
             assert self.owners() == owners, "a partition moved because another process has a name"
         self.hear(member, token)
 
-    @rule(member=members, age=st.integers(0, 2), wait_ms=st.sampled_from([0, 3_000, 40_000]))
-    def beat(self, member: str, age: int, wait_ms: int) -> None:
+    @rule(
+        member=members,
+        age=st.integers(0, 2),
+        wait_ms=st.sampled_from([0, 3_000, 40_000]),
+        topics_must_exist=st.booleans(),
+    )
+    def beat(self, member: str, age: int, wait_ms: int, topics_must_exist: bool) -> None:
         told = self.told.get(member)
         if told is None:
             return
         epoch = max(1, told.member_epoch - age)
-        token = self.world.beat(member, epoch, topics=[], known_epoch=epoch, wait_ms=wait_ms)
+        token = self.world.beat(
+            member, epoch, topics=[], known_epoch=epoch, wait_ms=wait_ms, topics_must_exist=topics_must_exist
+        )
         if token in self.world.answers:
             self.hear(member, token)
-        else:
-            self.waiting[token] = member
+            return
+        self.waiting[token] = member
+        if topics_must_exist:
+            self.telling.add(token)
 
     @rule(member=members, epoch=st.sampled_from([LEAVE, STEP_OUT]))
     def leave(self, member: str, epoch: int) -> None:
@@ -139,6 +171,13 @@ class Coordinating(RuleBasedStateMachine):
                 self.hear(member, token)
 
     @invariant()
+    def nobody_waits_for_a_topic_that_is_no_more(self) -> None:
+        for token in self.telling & self.waiting.keys():
+            subscription = self.subscription_of(self.waiting[token])
+            assert subscription is not None
+            assert self.counts.keys() >= set(subscription.topic_ids)
+
+    @invariant()
     def epochs_never_fall(self) -> None:
         group = self.world.coordinator.groups.get(GROUP)
         epoch = 0 if group is None else group.epoch
@@ -167,6 +206,10 @@ class Coordinating(RuleBasedStateMachine):
     def the_log_has_everything(self) -> None:
         replayed = self.world.replayed()
         assert sorted(map(_sorted, replayed.written())) == sorted(map(_sorted, self.world.coordinator.written()))
+
+
+def is_there(answer: HeartbeatResponse | ServerError) -> bool:
+    return not isinstance(answer, ServerError) or answer.code is not ProblemCode.TOPIC_NOT_FOUND
 
 
 def _sorted(written: object) -> str:
