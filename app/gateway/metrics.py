@@ -1,7 +1,10 @@
 """What the gateway counts, for Prometheus. Every label has a bounded number of values."""
 
-from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from collections.abc import Generator
 
+from prometheus_client import Gauge
+
+from app.gateway.exposition import SteppedRegistry
 from app.gateway.tallies import CounterTally, HistogramTally
 
 OTHER = "other"
@@ -28,7 +31,7 @@ class Metrics:
     """To be used on the event loop only."""
 
     def __init__(self, *, names_max: int) -> None:
-        self.registry = CollectorRegistry(auto_describe=True)
+        self.registry = SteppedRegistry()
         self._topics = BoundedNames(names_max)
         self._groups = BoundedNames(names_max)
         self._requests = CounterTally("acklog_http_requests", "Requests answered", ["route", "method", "status"])
@@ -100,6 +103,6 @@ class Metrics:
         """`result` is "done" or a problem's code."""
         self._settled.add((action, result), count)
 
-    def exposition(self) -> bytes:
-        """The text format."""
-        return generate_latest(self.registry)
+    def exposition(self) -> Generator[None, None, bytes]:
+        """The text format. Yields where others may have their turn."""
+        return self.registry.exposition()

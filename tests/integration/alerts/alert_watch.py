@@ -1,0 +1,77 @@
+"""Looks at a real Prometheus until the alerts of a fault fire, and until they are over."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from docs.alert_faults import seen_by
+from tests.support.impatient_rules import MINUTE_IN_TESTS_S, impatient
+from tests.support.prometheus_process import BINARY, PrometheusProcess, running_prometheus
+from tests.support.waiting import wait_until
+
+PATIENCE_S = 90
+LOOK_S = 0.2
+
+needs_prometheus = pytest.mark.skipif(
+    BINARY is None, reason="Prometheus (Debian's package prometheus) is not installed"
+)
+
+
+def nothing() -> None:
+    """What a fault needs that goes on by itself."""
+
+
+class AlertWatch:
+    """`alerts` are those that the test `test` has to see."""
+
+    def __init__(self, prometheus: PrometheusProcess, test: str) -> None:
+        self.prometheus = prometheus
+        self.alerts = seen_by(test)
+        assert self.alerts, f"docs/alert_faults.py does not say what is seen by {test}"
+
+    def until_quiet(self, urls: Sequence[str]) -> None:
+        """Each of the processes has been scraped and nothing fires: before the fault."""
+
+        def is_quiet() -> bool:
+            up = self.prometheus.query("sum(up)")
+            return bool(up) and up[0]["value"][1] == str(len(urls)) and not self.prometheus.firing()
+
+        self.prometheus.scrape(urls)
+        self._until(is_quiet, f"scrapes of {urls}, and no alert")
+
+    def until_firing(self, *, beside: frozenset[str] = frozenset(), keep: Callable[[], object] = nothing) -> None:
+        """All of the test's alerts fire, and no other than `beside`, which the fault may have in its train. `keep` is
+        called again and again: what keeps the fault going."""
+
+        def do_all_fire() -> bool:
+            keep()
+            seen.update(firing := self.prometheus.firing())
+            return self.alerts <= firing
+
+        seen: set[str] = set()
+        self._until(do_all_fire, f"{sorted(self.alerts)} fire")
+        assert seen <= self.alerts | beside, f"fire without their fault: {seen - self.alerts - beside}"
+
+    def until_resolved(self, *, keep: Callable[[], object] = nothing) -> None:
+        def do_none_fire() -> bool:
+            keep()
+            return not self.prometheus.firing()
+
+        self._until(do_none_fire, "all alerts are over")
+
+    def _until(self, condition: Callable[[], bool], what: str) -> None:
+        try:
+            wait_until(condition, seconds=PATIENCE_S, what=what, poll_s=LOOK_S)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; firing: {sorted(self.prometheus.firing())}") from None
+
+
+@contextmanager
+def alert_watch(directory: Path, test: str, *, minute_s: float = MINUTE_IN_TESTS_S) -> Iterator[AlertWatch]:
+    """With the rules as they are, but for their patience."""
+    directory.mkdir(parents=True, exist_ok=True)
+    rules = impatient(directory / "alerts.yaml", minute_s=minute_s)
+    with running_prometheus(directory / "prometheus", [], rules=rules) as prometheus:
+        yield AlertWatch(prometheus, test)
