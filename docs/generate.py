@@ -19,6 +19,7 @@ from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, S
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
 from app.http.parsing.message_properties import PROPERTIES
 from cluster.catalog.catalog_change import CatalogSettings
+from docs.alert_faults import alert_faults_table
 from docs.alerts_table import alerts_table
 from docs.dashboards import dashboard_files
 from docs.metrics_table import metrics_table
@@ -226,7 +227,7 @@ PARTS = {
         "node options": node_options_table,
         "etcd options": etcd_options_table,
     },
-    "docs/runbooks/README.md": {"alerts": alerts_table},
+    "docs/runbooks/README.md": {"alerts": alerts_table, "alert faults": alert_faults_table},
     "docs/metrics.md": {"metrics": metrics_table},
     "docs/adr/README.md": {"decisions": decisions_table},
 }

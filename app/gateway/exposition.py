@@ -5,7 +5,8 @@ the event loop for longer than any request. Here a line is two texts beside each
 once for all metrics of a group, and others have their turn in between.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import islice
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
@@ -75,35 +76,41 @@ class SteppedRegistry(CollectorRegistry):
     def exposition(self) -> Generator[None, None, bytes]:
         """The text format. Yields where others may have their turn."""
         parts: list[str] = []
-        count = 0
+        lines = 0
         for collector in self._in_order:
             families = collector.steps() if isinstance(collector, SteppedCollector) else collector.collect()
             for family in families:
                 if family is None:
                     yield
                     continue
-                for line in lines_of(family):
-                    parts.append(line)
-                    count += 1
-                    if not count % LINES_AT_ONCE:
+                for chunk in chunks_of(family):
+                    parts += chunk
+                    lines += len(chunk)
+                    if lines >= LINES_AT_ONCE:
                         yield
+                        lines = 0
         return "".join(parts).encode()
 
 
-def lines_of(family: Metric) -> Iterable[str]:
-    """With what they are about before them."""
+def chunks_of(family: Metric) -> Iterator[list[str]]:
+    """Its lines, at most LINES_AT_ONCE in each list; what they are about comes first."""
     counted = _COUNTED if family.type == "counter" else ""
     kind = {"unknown": "untyped", "info": "gauge", "stateset": "gauge"}.get(family.type, family.type)
     text = family.documentation.replace("\\", r"\\").replace("\n", r"\n")
-    yield f"# HELP {family.name}{counted} {text}\n# TYPE {family.name}{counted} {kind}\n"
+    yield [f"# HELP {family.name}{counted} {text}\n# TYPE {family.name}{counted} {kind}\n"]
     if isinstance(family, LabelledFamily):
-        name = family.line_name
-        for labels, value in family.rows.items():
-            yield f"{name}{labels.text} {_number(value)}\n"
-        return
-    for sample in family.samples:
-        labels_text = Labels(tuple(sample.labels), tuple(sample.labels.values())).text if sample.labels else ""
-        yield f"{sample.name}{labels_text} {_number(sample.value)}\n"
+        name, rows = family.line_name, iter(family.rows.items())
+        while chunk := [f"{name}{labels.text} {value}\n" for labels, value in islice(rows, LINES_AT_ONCE)]:
+            yield chunk
+    else:
+        samples = iter(family.samples)
+        while chunk := [_line(sample) for sample in islice(samples, LINES_AT_ONCE)]:
+            yield chunk
+
+
+def _line(sample: Sample) -> str:
+    labels = Labels(tuple(sample.labels), tuple(sample.labels.values())).text if sample.labels else ""
+    return f"{sample.name}{labels} {floatToGoString(sample.value)}\n"  # type: ignore[no-untyped-call]
 
 
 def escaped(value: str) -> str:
@@ -111,7 +118,3 @@ def escaped(value: str) -> str:
     if value.isalnum():
         return value
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-
-
-def _number(value: float) -> str:
-    return f"{value}.0" if type(value) is int else str(floatToGoString(value))  # type: ignore[no-untyped-call]

@@ -58,6 +58,13 @@ class Metrics:
         self.body_bytes = Gauge(
             "acklog_request_body_bytes", "Bytes of request bodies being handled", registry=self.registry
         )
+        self._connections = Gauge("acklog_connections", "Open connections of clients", registry=self.registry)
+        self.connections_max = Gauge(
+            "acklog_connections_max",
+            "How many there may be: further ones are closed. As the settings say, or as many as the process has file "
+            "descriptors for",
+            registry=self.registry,
+        )
         for tally in (
             self._requests,
             self._latency,
@@ -76,6 +83,10 @@ class Metrics:
         """`route` is a path template and `method` one that the route takes, or OTHER."""
         self._requests.add((route, method, str(status)))
         self._latency.observe((route, method), seconds)
+
+    def count_connections(self, count: int) -> None:
+        """So many are open now."""
+        self._connections.set(count)
 
     def count_sent(self, topic: str, count: int) -> None:
         self._sent.add((self._topics.label(topic),), count)

@@ -70,10 +70,10 @@ class GroupMetrics:
         self._groups = groups
         self._labels: dict[tuple[str, ...], Labels] = {}
 
-    def steps(self) -> Iterator[Metric | None]:
-        """Yields None where others may have their turn."""
+    def steps(self, clock_ms: int) -> Iterator[Metric | None]:
+        """Ages are those at `clock_ms`. Yields None where others may have their turn."""
         sums: dict[tuple[str, str], _Sum] = {}
-        yield from self._add_up(sums)
+        yield from self._add_up(sums, clock_ms)
         for number, (name, text) in enumerate(_COUNTS.items()):
             counts: dict[Labels, float] = {each.labels: each.counts[number] for each in sums.values()}
             yield LabelledFamily(f"acklog_group_{name}", text, "gauge", _NAMES, counts)
@@ -85,8 +85,7 @@ class GroupMetrics:
         yield from self._by_cause("acklog_group_losses", _LOSSES, LossCause, given_up.losses, sums)
         self._labels = {key: labels for key, labels in self._labels.items() if key[:2] in sums}
 
-    def _add_up(self, sums: dict[tuple[str, str], _Sum]) -> Iterator[None]:
-        clock_ms = self._node.vital_signs().clock_ms
+    def _add_up(self, sums: dict[tuple[str, str], _Sum], clock_ms: int) -> Iterator[None]:
         count = 0
         for partition in self._node.partitions_led():
             topic = self._topics.label(partition.host.topic.name)

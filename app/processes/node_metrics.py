@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from acklog.version import __version__
-from app.gateway.exposition import SteppedCollector
+from app.gateway.exposition import LabelledFamily, Labels, SteppedCollector
 from app.gateway.metrics import BoundedNames
 from app.processes.group_metrics import GroupMetrics
 from cluster.metadata.metadata_view import MetadataView
 from storage.node.storage_node import StorageNode
+from storage.node.vital_signs import VitalSigns
 
 
 class NodeCollector(SteppedCollector):
@@ -30,8 +31,9 @@ class NodeCollector(SteppedCollector):
         yield _gauge("acklog_waiting_receives", "Receives that wait for messages", node.waiting_receives)
         yield _gauge("acklog_cache_bytes", "Batches kept in memory for readers", node.cache_bytes)
         yield _gauge("acklog_recovery_cut_bytes", "Torn bytes that the last start cut", node.logs.report.cut_bytes)
-        yield from self._vital_signs()
-        yield from self._scrub()
+        signs = node.vital_signs()
+        yield from self._vital_signs(signs)
+        yield from self._scrub(signs.clock_ms)
         yield from self._by_topic()
         yield from self._scheduled()
         yield from self._redriven()
@@ -39,10 +41,9 @@ class NodeCollector(SteppedCollector):
         yield from self._tables()
         yield from self._deleted()
         yield from self._filtered()
-        yield from self._by_group.steps()
+        yield from self._by_group.steps(signs.clock_ms)
 
-    def _vital_signs(self) -> Iterable[Metric]:
-        signs = self._node.vital_signs()
+    def _vital_signs(self, signs: VitalSigns) -> Iterable[Metric]:
         yield _family("acklog_server_info", "1, with the server's version", ["version"], {(__version__,): 1})
         yield _gauge("acklog_clock_seconds", "The server's time, since 1970", signs.clock_ms / 1000)
         yield _gauge("acklog_disk_free_bytes", "Room on the data directory's disk", signs.disk_free_bytes)
@@ -50,8 +51,8 @@ class NodeCollector(SteppedCollector):
         used: dict[tuple[str, ...], float] = {(name,): share for name, share in signs.used.items()}
         yield _family("acklog_limit_used_ratio", "Share of a limit that is used, 0 to 1", ["limit"], used)
 
-    def _scrub(self) -> Iterable[Metric]:
-        scrub, now_ms = self._node.logs.scrub, self._node.vital_signs().clock_ms
+    def _scrub(self, now_ms: int) -> Iterable[Metric]:
+        scrub = self._node.logs.scrub
         age_s = (now_ms - scrub.last_pass_ms) / 1000 if scrub.last_pass_ms >= 0 else -1
         text = "Stored bytes that were verified again since the start"
         yield CounterMetricFamily("acklog_scrub_bytes", text, value=float(scrub.verified_bytes))
@@ -60,16 +61,17 @@ class NodeCollector(SteppedCollector):
         yield _gauge("acklog_scrub_last_pass_age_seconds", "Since the last full pass ended; -1: there was none", age_s)
 
     def _by_topic(self) -> Iterable[Metric]:
-        sizes: dict[str, int] = {}
-        ends: dict[str, int] = {}
+        sums: dict[str, tuple[int, int]] = {}
         for partition in self._node.partitions_led():
-            label = self._topics.label(partition.host.topic.name)
-            sizes[label] = sizes.get(label, 0) + partition.host.log.size_bytes
-            ends[label] = ends.get(label, 0) + partition.host.high_watermark
-        yield _family("acklog_log_bytes", "Bytes of a topic's logs", ["topic"], {(key,): sizes[key] for key in sizes})
-        yield _family(
-            "acklog_high_watermark", "Sum of a topic's high watermarks", ["topic"], {(key,): ends[key] for key in ends}
-        )
+            host = partition.host
+            label = self._topics.label(host.topic.name)
+            size_bytes, end = sums.get(label, (0, 0))
+            sums[label] = size_bytes + host.log.size_bytes, end + host.high_watermark
+        rows = [(Labels(["topic"], [label]), *found) for label, found in sums.items()]
+        sizes: dict[Labels, float] = {labels: size_bytes for labels, size_bytes, _ in rows}
+        ends: dict[Labels, float] = {labels: end for labels, _, end in rows}
+        yield LabelledFamily("acklog_log_bytes", "Bytes of a topic's logs", "gauge", ["topic"], sizes)
+        yield LabelledFamily("acklog_high_watermark", "Sum of a topic's high watermarks", "gauge", ["topic"], ends)
 
     def _scheduled(self) -> Iterable[Metric]:
         pending: dict[tuple[str, ...], float] = {}

@@ -31,15 +31,20 @@ class AlertWatch:
         self.alerts = seen_by(test)
         assert self.alerts, f"docs/alert_faults.py does not say what is seen by {test}"
 
-    def until_quiet(self, urls: Sequence[str]) -> None:
-        """Each of the processes has been scraped and nothing fires: before the fault."""
+    def until_scraped(self, urls: Sequence[str]) -> None:
+        """Each of the processes, twice at least: what rises from now on is seen to rise."""
 
-        def is_quiet() -> bool:
-            up = self.prometheus.query("sum(up)")
-            return bool(up) and up[0]["value"][1] == str(len(urls)) and not self.prometheus.firing()
+        def is_scraped() -> bool:
+            scrapes = self.prometheus.query("min(count_over_time(up[1m])) and count(up == 1) == " + str(len(urls)))
+            return bool(scrapes) and int(scrapes[0]["value"][1]) > 1
 
         self.prometheus.scrape(urls)
-        self._until(is_quiet, f"scrapes of {urls}, and no alert")
+        self._until(is_scraped, f"scrapes of {urls}")
+
+    def until_quiet(self, urls: Sequence[str]) -> None:
+        """They have been scraped and nothing fires: before the fault."""
+        self.until_scraped(urls)
+        self._until(lambda: not self.prometheus.firing(), "no alert")
 
     def until_firing(self, *, beside: frozenset[str] = frozenset(), keep: Callable[[], object] = nothing) -> None:
         """All of the test's alerts fire, and no other than `beside`, which the fault may have in its train. `keep` is

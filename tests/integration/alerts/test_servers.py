@@ -122,7 +122,7 @@ def test_what_producers_and_consumers_do(watch: AlertWatch, make_server: ServerM
     earlier.stop()
     server = make_server(environment=CONSUMERS).start()
     prepared(server)
-    watch.prometheus.scrape([server.base_url])
+    watch.until_scraped([server.base_url])
     for begin in (nobody_receives, blocks, clumsy, overruns):
         begin(server)
     wait_until(lambda: server.receive("jobs.clumsy.dlq", "looks"), seconds=20, what="a dead letter")
@@ -165,6 +165,7 @@ def test_a_failed_disk(watch: AlertWatch, make_server: ServerMaker, tmp_path: Pa
     """A server of its own goes on to answer, and says that it stores nothing; in a cluster such a node ends."""
     disk = SlowDisk(tmp_path)
     server = make_server(environment=disk.environment).start()
+    server.send("orders", 1, partition=0)
     watch.until_quiet([server.base_url])
     disk.fail()
     try_send(server, "orders")
