@@ -17,7 +17,7 @@ class Seen:
 _CONSUMERS = "test_what_producers_and_consumers_do"
 _FULL = "test_a_full_disk"
 _SLOW = "test_a_slow_disk"
-_FAILED = "test_a_failed_disk"
+_FAILED = "test_a_damaged_journal"
 _DAMAGE = "test_damaged_files"
 _USED = "test_a_server_that_is_used_up"
 _LATE = "test_a_server_that_stood_still"
@@ -29,7 +29,7 @@ _RESTORED = "test_a_restored_volume"
 _NODE_DISK = "test_a_node_with_a_full_disk"
 
 FAULTS = {
-    "AcklogStorageFailed": Seen("a server's syncs fail (EIO, by a preloaded library)", "a restart", _FAILED),
+    "AcklogStorageFailed": Seen("a bit flipped in the journal, found at the start", "the journal of before", _FAILED),
     "AcklogPartitionsRefused": Seen("bits flipped in a delivery log, found at the start", "the topic deleted", _DAMAGE),
     "AcklogPartitionsWithoutLeader": Seen("`kill -9` of two nodes of three; topics of one replica", "a start", _DEATHS),
     "AcklogPartitionsBelowMinimum": Seen("`kill -9` of two nodes of three", "a start", _DEATHS),

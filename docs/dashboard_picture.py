@@ -141,7 +141,7 @@ class Picture:
         found = self._prometheus.query_range(query, start_s=self._began_s, end_s=self._ended_s, step_s=STEP_S)
         return [
             (
-                re.sub(r"\{\{(\w+)\}\}", lambda name: str(each["metric"].get(name[1], "")), panel.legend),
+                _legend_of(panel, each["metric"]),
                 [at_s - self._began_s for at_s, _ in each["values"]],
                 [float(value) for _, value in each["values"]],
             )
@@ -166,6 +166,10 @@ class Picture:
         axes.grid(visible=True, alpha=0.3)
         if any(legend for legend, _, _ in shown):
             axes.legend(fontsize=7, frameon=False, loc="upper left", ncols=2)
+
+
+def _legend_of(panel: Panel, labels: dict[str, str]) -> str:
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: labels.get(name[1], ""), panel.legend)
 
 
 async def main() -> None:

@@ -1,7 +1,7 @@
-"""A library to preload by which a process's disk gets slow, stands still or fails, from a given moment on.
+"""A library to preload by which a process's disk gets slow, or stands still, from a given moment on.
 
-Syncs are what a server waits for: on a disk that is slow or broken these are slow or fail, so that it makes no
-difference to the process whether the kernel or this library holds them up.
+Syncs are what a server waits for: it makes no difference to the process whether the kernel or this library holds them
+up.
 """
 
 import subprocess
@@ -11,13 +11,11 @@ from pathlib import Path
 _SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-/* What the file named by SLOW_DISK_SWITCH says: nothing where there is none, "fail", or how long a sync is to take. */
+/* What the file named by SLOW_DISK_SWITCH says: nothing where there is none, or how long a sync is to take. */
 static int read_switch(char *said, int size) {
     const char *path = getenv("SLOW_DISK_SWITCH");
     int descriptor = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
@@ -31,7 +29,6 @@ static int read_switch(char *said, int size) {
 static int sync_with(const char *name, int descriptor) {
     char said[32];
     if (read_switch(said, sizeof said)) {
-        if (strcmp(said, "fail") == 0) { errno = EIO; return -1; }
         usleep(1000 * atoi(said));
     }
     int (*original)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
@@ -57,10 +54,6 @@ class SlowDisk:
     def slow_down(self, sync_ms: int) -> None:
         """Each sync takes so much longer."""
         self._say(str(sync_ms))
-
-    def fail(self) -> None:
-        """Each sync fails with EIO."""
-        self._say("fail")
 
     def mend(self) -> None:
         self._switch.unlink(missing_ok=True)

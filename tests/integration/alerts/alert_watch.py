@@ -47,16 +47,19 @@ class AlertWatch:
         self._until(lambda: not self.prometheus.firing(), "no alert")
 
     def until_firing(self, *, beside: frozenset[str] = frozenset(), keep: Callable[[], object] = nothing) -> None:
-        """All of the test's alerts fire, and no other than `beside`, which the fault may have in its train. `keep` is
-        called again and again: what keeps the fault going."""
+        """All of the test's alerts have fired (some are over by themselves), and no other than `beside`, which the
+        fault may have in its train. `keep` is called again and again: what keeps the fault going."""
 
         def do_all_fire() -> bool:
             keep()
-            seen.update(firing := self.prometheus.firing())
-            return self.alerts <= firing
+            seen.update(self.prometheus.firing())
+            return self.alerts <= seen
 
         seen: set[str] = set()
-        self._until(do_all_fire, f"{sorted(self.alerts)} fire")
+        try:
+            self._until(do_all_fire, f"{sorted(self.alerts)} fire")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; never seen: {sorted(self.alerts - seen)}") from None
         assert seen <= self.alerts | beside, f"fire without their fault: {seen - self.alerts - beside}"
 
     def until_resolved(self, *, keep: Callable[[], object] = nothing) -> None:

@@ -101,8 +101,8 @@ class Topic:
         return dict(answer.document)
 
     async def send(self, count: int) -> None:
-        messages = [{"body": number} for number in range(count)]
-        answer = await self.ask("POST", "/messages", {"queue": self.name, "partition": 0, "messages": messages})
+        messages = [{"body": number, "partition": 0} for number in range(count)]
+        answer = await self.ask("POST", "/messages", {"queue": self.name, "messages": messages})
         assert answer.status == 201, answer
 
     async def until_answered(self, method: str, path: str, document: object) -> dict[str, Any]:
