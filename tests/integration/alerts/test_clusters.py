@@ -108,11 +108,18 @@ class Topic:
     async def until_answered(self, method: str, path: str, document: object) -> dict[str, Any]:
         """By 200, whatever it is before."""
 
+        seen = ""
+
         async def answer() -> dict[str, Any] | None:
-            found = await self.ask(method, path, document)
+            nonlocal seen
+            found = await asyncio.to_thread(ask, self._gateways.base_url, method, path, document)
+            seen = f"{found.status} {found.content[:300]!r}"
             return dict(found.document) if found.status == 200 else None
 
-        return await poll_until(answer, seconds=PATIENCE_S, what=f"an answer to {method} {path}")
+        try:
+            return await poll_until(answer, seconds=PATIENCE_S, what=f"an answer to {method} {path}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {seen}") from None
 
     async def ask(self, method: str, path: str, document: object = None) -> Any:
         return await asyncio.to_thread(self._gateways.request, method, path, document)
@@ -127,7 +134,7 @@ async def test_nodes_that_die(cluster: RealCluster, tmp_path: Path) -> None:
         dead = [cluster.nodes[2], cluster.nodes[3]]
         await cluster.kill(dead)
         try:
-            await asyncio.to_thread(watch.until_firing, beside=OF_NO_SERVICE)
+            await asyncio.to_thread(watch.until_firing, beside=OF_NO_SERVICE | OF_ETCD)
         finally:
             await cluster.start_all(dead)
         await asyncio.to_thread(watch.until_resolved)
