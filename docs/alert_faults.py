@@ -25,7 +25,7 @@ _DEATHS = "test_nodes_that_die"
 _ETCD = "test_an_etcd_that_is_slow"
 _NO_ETCD = "test_an_etcd_that_is_gone"
 _UNCLEAN = "test_an_unclean_election"
-_RESTORED = "test_a_restored_volume"
+_RESTORED = "test_restored_volumes"
 _NODE_DISK = "test_a_node_with_a_full_disk"
 
 FAULTS = {
@@ -45,7 +45,9 @@ FAULTS = {
     "AcklogSyncsSlow": Seen("each sync takes 0.4 s longer (a preloaded library)", "syncs as before", _SLOW),
     "AcklogDamageFound": Seen("a bit flipped in a segment, found by the scrub", "the topic deleted", _DAMAGE),
     "AcklogReplicaStandsStill": Seen(
-        "a node's directory replaced by an older copy of it", "the copy removed", _RESTORED
+        "two of three nodes come back on older copies of their directories, and the third one knows more",
+        "its directory emptied",
+        _RESTORED,
     ),
     "AcklogCompactionFails": Seen("a bit flipped in a segment that is compacted", "the topic deleted", _DAMAGE),
     "AcklogSendsSlow": Seen("each sync takes 0.4 s longer (a preloaded library)", "syncs as before", _SLOW),

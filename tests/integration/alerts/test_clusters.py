@@ -203,6 +203,7 @@ async def test_an_unclean_election(cluster: RealCluster, tmp_path: Path) -> None
     """One of two replicas stands aside, the other takes messages and dies: an operator has to choose."""
     topic = Topic(cluster, "given-up")
     await topic.create(1, 2, minInsyncReplicas=1, maxReplicaLagMs=500)
+    await topic.send(10)
     state = await topic.state()
     leader = state["leader"]
     [other] = set(state["replicas"]) - {leader}
@@ -225,30 +226,35 @@ async def test_an_unclean_election(cluster: RealCluster, tmp_path: Path) -> None
         await asyncio.to_thread(watch.until_resolved)
 
 
-async def test_a_restored_volume(cluster: RealCluster, tmp_path: Path) -> None:
-    """A copy of a node's directory that was made while it ran, put back after more was committed."""
+async def test_restored_volumes(cluster: RealCluster, tmp_path: Path) -> None:
+    """All nodes die, and two come back on copies of their directories from before the last messages: what the third
+    one has is committed, and nobody else knows it."""
     topic = Topic(cluster, "restored")
     await topic.create(1, 3)
     await topic.send(10)
-    state = await topic.state()
-    victim = next(node for node in state["replicas"] if node not in {state["leader"], SMALL_DISK})
-    directory, copy = cluster.directory / f"node-{victim}", tmp_path / "copy"
-    async with watching(cluster, tmp_path, "test_a_restored_volume") as watch:
-        cluster.pause(victim)
-        shutil.copytree(directory, copy)
-        cluster.resume(victim)
-        await topic.until_in_sync(state["replicas"])
+    restored = [node for node in cluster.nodes if node != SMALL_DISK]
+    whole = cluster.directory / f"device-{SMALL_DISK}" / "data"
+    async with watching(cluster, tmp_path, "test_restored_volumes") as watch:
+        for node in restored:
+            cluster.pause(node)
+            shutil.copytree(cluster.directory / f"node-{node}", tmp_path / f"copy-{node}")
+            cluster.resume(node)
+        await topic.until_in_sync(cluster.nodes)
         await topic.send(10)
-        await cluster.nodes[victim].kill()
-        exchange(directory, copy)
-        await cluster.nodes[victim].start()
+        await cluster.nodes[SMALL_DISK].stop()  # in order: it notes what is committed
+        await cluster.kill(cluster.nodes[node] for node in restored)
+        for node in restored:
+            exchange(cluster.directory / f"node-{node}", tmp_path / f"copy-{node}")
+        await cluster.start_all(cluster.nodes[node] for node in restored)
+        await topic.send(3)
+        await cluster.nodes[SMALL_DISK].start()
         try:
-            await asyncio.to_thread(watch.until_firing, beside=OF_DEATHS | OF_NO_SERVICE)
+            await asyncio.to_thread(watch.until_firing, beside=OF_DEATHS | OF_NO_SERVICE | OF_ETCD)
         finally:
-            await cluster.nodes[victim].kill()
-            shutil.rmtree(directory)
-            await cluster.nodes[victim].start()
-        await topic.until_in_sync(state["replicas"])
+            await cluster.nodes[SMALL_DISK].kill()
+            shutil.rmtree(whole)
+            await cluster.nodes[SMALL_DISK].start()
+        await topic.until_in_sync(cluster.nodes)
         await asyncio.to_thread(watch.until_resolved)
 
 
