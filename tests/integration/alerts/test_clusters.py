@@ -1,7 +1,6 @@
 """Alerts of a cluster: each fires for its fault, made on real processes, and is over with it."""
 
 import asyncio
-import shutil
 import time
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -224,43 +223,6 @@ async def test_an_unclean_election(cluster: RealCluster, tmp_path: Path) -> None
             await cluster.nodes[leader].start()
         await topic.until_in_sync([leader, other])
         await asyncio.to_thread(watch.until_resolved)
-
-
-async def test_restored_volumes(cluster: RealCluster, tmp_path: Path) -> None:
-    """All nodes die, and two come back on copies of their directories from before the last messages: what the third
-    one has is committed, and nobody else knows it."""
-    topic = Topic(cluster, "restored")
-    await topic.create(1, 3)
-    await topic.send(10)
-    restored = [node for node in cluster.nodes if node != SMALL_DISK]
-    whole = cluster.directory / f"device-{SMALL_DISK}" / "data"
-    async with watching(cluster, tmp_path, "test_restored_volumes") as watch:
-        for node in restored:
-            cluster.pause(node)
-            shutil.copytree(cluster.directory / f"node-{node}", tmp_path / f"copy-{node}")
-            cluster.resume(node)
-        await topic.until_in_sync(cluster.nodes)
-        await topic.send(10)
-        await cluster.nodes[SMALL_DISK].stop()  # in order: it notes what is committed
-        await cluster.kill(cluster.nodes[node] for node in restored)
-        for node in restored:
-            exchange(cluster.directory / f"node-{node}", tmp_path / f"copy-{node}")
-        await cluster.start_all(cluster.nodes[node] for node in restored)
-        await topic.send(3)
-        await cluster.nodes[SMALL_DISK].start()
-        try:
-            await asyncio.to_thread(watch.until_firing, beside=OF_DEATHS | OF_NO_SERVICE | OF_ETCD)
-        finally:
-            await cluster.nodes[SMALL_DISK].kill()
-            shutil.rmtree(whole)
-            await cluster.nodes[SMALL_DISK].start()
-        await topic.until_in_sync(cluster.nodes)
-        await asyncio.to_thread(watch.until_resolved)
-
-
-def exchange(directory: Path, copy: Path) -> None:
-    shutil.rmtree(directory)
-    shutil.copytree(copy, directory)
 
 
 async def test_a_node_with_a_full_disk(cluster: RealCluster, tmp_path: Path) -> None:
