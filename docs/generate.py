@@ -20,6 +20,7 @@ from app.configuration.trace_options import TraceOptions
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
 from app.http.parsing.message_properties import PROPERTIES
 from cluster.catalog.catalog_change import CatalogSettings
+from docs.alert_faults import alert_faults_table
 from docs.alerts_table import alerts_table
 from docs.dashboards import dashboard_files
 from docs.metrics_table import metrics_table
@@ -232,7 +233,7 @@ PARTS = {
         "etcd options": etcd_options_table,
     },
     "docs/tracing.md": {"trace options": trace_options_table},
-    "docs/runbooks/README.md": {"alerts": alerts_table},
+    "docs/runbooks/README.md": {"alerts": alerts_table, "alert faults": alert_faults_table},
     "docs/metrics.md": {"metrics": metrics_table},
     "docs/adr/README.md": {"decisions": decisions_table},
 }

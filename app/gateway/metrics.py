@@ -1,7 +1,10 @@
 """What the gateway counts, for Prometheus. Every label has a bounded number of values."""
 
-from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from collections.abc import Generator
 
+from prometheus_client import Gauge
+
+from app.gateway.exposition import SteppedRegistry
 from app.gateway.tallies import CounterTally, HistogramTally
 
 OTHER = "other"
@@ -28,7 +31,7 @@ class Metrics:
     """To be used on the event loop only."""
 
     def __init__(self, *, names_max: int) -> None:
-        self.registry = CollectorRegistry(auto_describe=True)
+        self.registry = SteppedRegistry()
         self._topics = BoundedNames(names_max)
         self._groups = BoundedNames(names_max)
         self._requests = CounterTally("acklog_http_requests", "Requests answered", ["route", "method", "status"])
@@ -55,6 +58,13 @@ class Metrics:
         self.body_bytes = Gauge(
             "acklog_request_body_bytes", "Bytes of request bodies being handled", registry=self.registry
         )
+        self._connections = Gauge("acklog_connections", "Open connections of clients", registry=self.registry)
+        self.connections_max = Gauge(
+            "acklog_connections_max",
+            "How many there may be: further ones are closed. As the settings say, or as many as the process has file "
+            "descriptors for",
+            registry=self.registry,
+        )
         for tally in (
             self._requests,
             self._latency,
@@ -73,6 +83,10 @@ class Metrics:
         """`route` is a path template and `method` one that the route takes, or OTHER."""
         self._requests.add((route, method, str(status)))
         self._latency.observe((route, method), seconds)
+
+    def count_connections(self, count: int) -> None:
+        """So many are open now."""
+        self._connections.set(count)
 
     def count_sent(self, topic: str, count: int) -> None:
         self._sent.add((self._topics.label(topic),), count)
@@ -100,6 +114,6 @@ class Metrics:
         """`result` is "done" or a problem's code."""
         self._settled.add((action, result), count)
 
-    def exposition(self) -> bytes:
-        """The text format."""
-        return generate_latest(self.registry)
+    def exposition(self) -> Generator[None, None, bytes]:
+        """The text format. Yields where others may have their turn."""
+        return self.registry.exposition()

@@ -1,6 +1,6 @@
 """The FastAPI application of a gateway."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -48,19 +48,21 @@ def create_app(gateway: Gateway) -> FastAPI:
 
 class ServerApplication(NamedTuple):
     """What a server runs: `asgi` is `create_app` with the hot calls served directly; `single_sends` takes those that
-    need not even that (`app.http.protocol.single_send_protocol`)."""
+    need not even that (`app.http.protocol.single_send_protocol`). `on_connections` is to be told how many are open."""
 
     asgi: ASGIApp
     single_sends: SingleSends
+    on_connections: Callable[[int], None]
 
 
 def create_server_app(gateway: Gateway) -> ServerApplication:
     services = HttpServices(gateway)
     asgi = DirectCalls(_application(gateway, services), services.metrics)
+    count = services.metrics.count_connections
     if gateway.tracer is None:
-        return ServerApplication(asgi, SingleSends(services))
+        return ServerApplication(asgi, SingleSends(services), count)
     draws = Draws(gateway.tracer)
-    return ServerApplication(TracedApplication(asgi, gateway.tracer, draws), TracedSingleSends(services, draws))
+    return ServerApplication(TracedApplication(asgi, gateway.tracer, draws), TracedSingleSends(services, draws), count)
 
 
 def _application(gateway: Gateway, services: HttpServices) -> FastAPI:

@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from app.processes.cluster_node import ClusterNode
-from cluster.model.values import NO_LEADER, PartitionLife
+from cluster.model.values import PartitionLife
 from storage.log.log_table import LogKind
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.replica_events import Role
@@ -62,7 +62,7 @@ class ClusterNodeCollector(Collector):
                 if state.life is PartitionLife.GONE:
                     continue
                 in_sync = len(alive.intersection(state.isr))  # who is gone keeps its place until it lacks something
-                leaderless += state.leader == NO_LEADER
+                leaderless += state.leader not in alive  # the only replica's node stays its leader while it is gone
                 lacking += in_sync < len(state.replicas)
                 short += in_sync < topic.config.min_insync_replicas
         yield _gauge("acklog_cluster_partitions_without_leader", "Partitions that nobody serves", leaderless)

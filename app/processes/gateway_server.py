@@ -36,7 +36,7 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
         application.asgi,
         host=settings.host,
         port=settings.port,
-        http=make_server_protocol(settings, application.single_sends, guard),
+        http=make_server_protocol(settings, application.single_sends, guard, on_connections=application.on_connections),
         loop="uvloop",
         ws="none",
         proxy_headers=False,  # nobody asks for a client's address

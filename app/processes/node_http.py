@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -10,8 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from acklog.wire.problems import ProblemCode
+from app.gateway.exposition import SteppedRegistry
 from app.http.exchange.problems import problem_of
 from app.http.exchange.responses import BytesResponse, json_response
+from app.http.exchange.turns import Turns
 from app.http.parsing import query
 from app.processes.cluster_node import ClusterNode
 from app.processes.cluster_node_metrics import ClusterNodeCollector
@@ -36,7 +38,8 @@ def create_node_app(node: ClusterNode, *, metric_names_max: int, collectors: tup
     """/healthz (the process answers), /readyz (it serves), /in-sync (and has all that it should have: the next node may
     be restarted), /stoppable (the others can do without it), /metrics, with what `collectors` tell beside the node's
     own. Without tokens: keep the address to yourself."""
-    registry = CollectorRegistry(auto_describe=True)
+    registry = SteppedRegistry()
+    turns = Turns()
     registry.register(NodeCollector(node.node, node.metadata, names_max=metric_names_max))
     registry.register(ClusterNodeCollector(node))
     for collector in collectors:
@@ -67,7 +70,7 @@ def create_node_app(node: ClusterNode, *, metric_names_max: int, collectors: tup
         return json_response({"status": "stoppable"})
 
     async def metrics(_request: Request) -> Response:
-        return BytesResponse(generate_latest(registry), 200, None, CONTENT_TYPE_LATEST)
+        return BytesResponse(await turns.take(registry.exposition()), 200, None, CONTENT_TYPE_LATEST)
 
     return Starlette(
         routes=[

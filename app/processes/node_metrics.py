@@ -1,28 +1,28 @@
 """What the storage node of this process has to tell, for Prometheus: read when asked, bounded in labels."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from acklog.version import __version__
+from app.gateway.exposition import LabelledFamily, Labels, SteppedCollector
 from app.gateway.metrics import BoundedNames
+from app.processes.group_metrics import GroupMetrics
 from cluster.metadata.metadata_view import MetadataView
-from storage.node.append_times import append_time_near
-from storage.node.schedule.schedule_figures import ScheduleFigures
 from storage.node.storage_node import StorageNode
+from storage.node.vital_signs import VitalSigns
 
 
-class NodeCollector(Collector):
+class NodeCollector(SteppedCollector):
     """`names_max` topics and as many groups are told apart; the rest together is "other"."""
 
     def __init__(self, node: StorageNode, metadata: MetadataView, *, names_max: int) -> None:
         self._node = node
         self._metadata = metadata
         self._topics = BoundedNames(names_max)
-        self._groups = BoundedNames(names_max)
+        self._by_group = GroupMetrics(node, metadata, self._topics, BoundedNames(names_max))
 
-    def collect(self) -> Iterable[Metric]:
+    def steps(self) -> Iterator[Metric | None]:
         node = self._node
         yield _gauge("acklog_storage_failed", "1 when the data directory is not served any more", bool(node.failure))
         yield _gauge("acklog_partitions_led", "Partitions that the node leads", len(node.partitions_led()))
@@ -31,8 +31,9 @@ class NodeCollector(Collector):
         yield _gauge("acklog_waiting_receives", "Receives that wait for messages", node.waiting_receives)
         yield _gauge("acklog_cache_bytes", "Batches kept in memory for readers", node.cache_bytes)
         yield _gauge("acklog_recovery_cut_bytes", "Torn bytes that the last start cut", node.logs.report.cut_bytes)
-        yield from self._vital_signs()
-        yield from self._scrub()
+        signs = node.vital_signs()
+        yield from self._vital_signs(signs)
+        yield from self._scrub(signs.clock_ms)
         yield from self._by_topic()
         yield from self._scheduled()
         yield from self._redriven()
@@ -40,10 +41,9 @@ class NodeCollector(Collector):
         yield from self._tables()
         yield from self._deleted()
         yield from self._filtered()
-        yield from self._by_group()
+        yield from self._by_group.steps(signs.clock_ms)
 
-    def _vital_signs(self) -> Iterable[Metric]:
-        signs = self._node.vital_signs()
+    def _vital_signs(self, signs: VitalSigns) -> Iterable[Metric]:
         yield _family("acklog_server_info", "1, with the server's version", ["version"], {(__version__,): 1})
         yield _gauge("acklog_clock_seconds", "The server's time, since 1970", signs.clock_ms / 1000)
         yield _gauge("acklog_disk_free_bytes", "Room on the data directory's disk", signs.disk_free_bytes)
@@ -51,8 +51,8 @@ class NodeCollector(Collector):
         used: dict[tuple[str, ...], float] = {(name,): share for name, share in signs.used.items()}
         yield _family("acklog_limit_used_ratio", "Share of a limit that is used, 0 to 1", ["limit"], used)
 
-    def _scrub(self) -> Iterable[Metric]:
-        scrub, now_ms = self._node.logs.scrub, self._node.vital_signs().clock_ms
+    def _scrub(self, now_ms: int) -> Iterable[Metric]:
+        scrub = self._node.logs.scrub
         age_s = (now_ms - scrub.last_pass_ms) / 1000 if scrub.last_pass_ms >= 0 else -1
         text = "Stored bytes that were verified again since the start"
         yield CounterMetricFamily("acklog_scrub_bytes", text, value=float(scrub.verified_bytes))
@@ -61,43 +61,37 @@ class NodeCollector(Collector):
         yield _gauge("acklog_scrub_last_pass_age_seconds", "Since the last full pass ended; -1: there was none", age_s)
 
     def _by_topic(self) -> Iterable[Metric]:
-        sizes: dict[str, int] = {}
-        ends: dict[str, int] = {}
+        sums: dict[str, tuple[int, int]] = {}
         for partition in self._node.partitions_led():
-            label = self._topics.label(partition.host.topic.name)
-            sizes[label] = sizes.get(label, 0) + partition.host.log.size_bytes
-            ends[label] = ends.get(label, 0) + partition.host.high_watermark
-        yield _family("acklog_log_bytes", "Bytes of a topic's logs", ["topic"], {(key,): sizes[key] for key in sizes})
-        yield _family(
-            "acklog_high_watermark", "Sum of a topic's high watermarks", ["topic"], {(key,): ends[key] for key in ends}
-        )
+            host = partition.host
+            label = self._topics.label(host.topic.name)
+            size_bytes, end = sums.get(label, (0, 0))
+            sums[label] = size_bytes + host.log.size_bytes, end + host.high_watermark
+        rows = [(Labels(["topic"], [label]), *found) for label, found in sums.items()]
+        sizes: dict[Labels, float] = {labels: size_bytes for labels, size_bytes, _ in rows}
+        ends: dict[Labels, float] = {labels: end for labels, _, end in rows}
+        yield LabelledFamily("acklog_log_bytes", "Bytes of a topic's logs", "gauge", ["topic"], sizes)
+        yield LabelledFamily("acklog_high_watermark", "Sum of a topic's high watermarks", "gauge", ["topic"], ends)
 
     def _scheduled(self) -> Iterable[Metric]:
         pending: dict[tuple[str, ...], float] = {}
-        figures = ScheduleFigures()
+        figures = self._node.figures.schedules
         for partition in self._node.partitions_led():
-            schedule = partition.schedule
-            if schedule.keeper.has_any:
+            if partition.schedule.keeper.has_any:
                 label = (self._topics.label(partition.host.topic.name),)
-                pending[label] = pending.get(label, 0) + schedule.pending
-                figures.delivered += schedule.figures.delivered
-                figures.late_ms += schedule.figures.late_ms
-                figures.recurred += schedule.figures.recurred
-                figures.passed_over += schedule.figures.passed_over
-                figures.handed_over += schedule.figures.handed_over
-                figures.late_ms_max = max(figures.late_ms_max, schedule.figures.late_ms_max)
+                pending[label] = pending.get(label, 0) + partition.schedule.pending
         yield _family("acklog_scheduled_pending", "Messages that are to be seen later", ["topic"], pending)
-        text = "Scheduled messages that became visible, by the leaders of now"
-        yield _gauge("acklog_scheduled_delivered", text, figures.delivered)
+        text = "Scheduled messages that became visible, since the node's start"
+        yield CounterMetricFamily("acklog_scheduled_delivered", text, value=float(figures.delivered))
         text = "By how much those were late, all together, in seconds"
-        yield _gauge("acklog_scheduled_late_seconds", text, figures.late_ms / 1000)
-        text = "Scheduled messages that went to another partition when they were due, by the leaders of now"
-        yield _gauge("acklog_scheduled_handed_over", text, figures.handed_over)
-        text = "Messages of recurring schedules, by the leaders of now"
-        yield _gauge("acklog_recurring_sent", text, figures.recurred)
+        yield CounterMetricFamily("acklog_scheduled_late_seconds", text, value=figures.late_ms / 1000)
+        text = "Scheduled messages that went to another partition when they were due, since the node's start"
+        yield CounterMetricFamily("acklog_scheduled_handed_over", text, value=float(figures.handed_over))
+        text = "Messages of recurring schedules, since the node's start"
+        yield CounterMetricFamily("acklog_recurring_sent", text, value=float(figures.recurred))
         text = "Times of recurring schedules that got no message, as far as they were counted"
-        yield _gauge("acklog_recurring_passed_over", text, figures.passed_over)
-        text = "By how much the latest of them was late, in seconds"
+        yield CounterMetricFamily("acklog_recurring_passed_over", text, value=float(figures.passed_over))
+        text = "By how much the latest of them was late, in seconds, since the node's start"
         yield _gauge("acklog_scheduled_late_seconds_max", text, figures.late_ms_max / 1000)
 
     def _redriven(self) -> Iterable[Metric]:
@@ -152,49 +146,13 @@ class NodeCollector(Collector):
         yield CounterMetricFamily("acklog_deleted_messages", text, value=float(figures.messages))
 
     def _filtered(self) -> Iterable[Metric]:
-        figures = self._node.filter_figures
+        figures = self._node.figures.filters
         text = "Messages that filters of groups, calls and reads passed over since the start, as often as they looked"
         yield CounterMetricFamily("acklog_filter_passed_over_messages", text, value=float(figures.messages))
         text = "What those take in the logs, and was not sent"
         yield CounterMetricFamily("acklog_filter_passed_over_bytes", text, value=float(figures.size_bytes))
         text = "Batches of them that were not decoded, as their headers say that no message can match"
         yield CounterMetricFamily("acklog_filter_skipped_batches", text, value=float(figures.batches_skipped))
-
-    def _by_group(self) -> Iterable[Metric]:
-        figures: dict[str, dict[tuple[str, ...], int]] = {
-            name: {} for name in ("lag", "in_flight", "blocked", "dead_lettered", "lost_to_retention", "expired")
-        }
-        ages_s: dict[str, dict[tuple[str, ...], float]] = {"lag": {}, "oldest_age": {}}
-        clock_ms = self._node.vital_signs().clock_ms
-        for partition in self._node.partitions_led():
-            topic = self._topics.label(partition.host.topic.name)
-            for position in partition.groups.positions():
-                group = self._metadata.group_by_id(position.group_id)
-                labels = (topic, self._groups.label(group.name if group is not None else "deleted"))
-                lag = partition.host.high_watermark - position.progress - position.done_above
-                blocked = position.blocked
-                values = (lag, position.in_flight, blocked, position.dead_lettered, position.lost, position.expired)
-                for family, value in zip(figures.values(), values, strict=True):
-                    family[labels] = family.get(labels, 0) + value
-                oldest_ms = append_time_near(partition, position.progress)
-                ends_ms = {"lag": partition.host.log.last_append_ms, "oldest_age": clock_ms}
-                for name, end_ms in ends_ms.items():
-                    age_s = max(0.0, (end_ms - oldest_ms) / 1000) if oldest_ms >= 0 else 0.0
-                    ages_s[name][labels] = max(ages_s[name].get(labels, 0.0), age_s)
-        texts = {
-            "lag": "Messages that the group has not done",
-            "in_flight": "Messages leased by the group's consumers",
-            "blocked": "Messages that hold up their key, or their partition, until a person decides",
-            "dead_lettered": "Messages that went to the group's dead-letter topic",
-            "lost_to_retention": "Messages that retention removed before the group had done them",
-            "expired": "Messages whose time to live was over before the group had done them",
-        }
-        for name, values_by_labels in figures.items():
-            yield _family(f"acklog_group_{name}", texts[name], ["topic", "group"], values_by_labels)
-        text = "Between the first message that the group has not done, and the newest, at most, in seconds"
-        yield _family("acklog_group_lag_seconds", text, ["topic", "group"], ages_s["lag"])
-        text = "Since the first message was appended that the group has not done, at most, in seconds"
-        yield _family("acklog_group_oldest_age_seconds", text, ["topic", "group"], ages_s["oldest_age"])
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

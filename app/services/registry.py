@@ -65,6 +65,7 @@ class Services:
         self.gateway = gateway
         self.settings = gateway.settings
         self.metrics = Metrics(names_max=gateway.settings.metric_names_max)
+        self.metrics.connections_max.set(gateway.settings.connections_max)
         for collector in gateway.collectors:
             self.metrics.registry.register(collector)
         self.waiting = WaitingRequests(

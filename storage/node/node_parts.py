@@ -15,13 +15,13 @@ from storage.node.housekeeping import Housekeeping
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
-from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.held_replicas import HeldReplicas
 from storage.node.replicas.isr_figures import IsrFigures
 from storage.node.replicas.isr_writer import IsrWriter
+from storage.node.replicas.leader_figures import LeaderFigures
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.replica_context import ReplicaContext
@@ -102,7 +102,7 @@ def replica_context(
     sessions: FetchSessions,
     service: FetchService,
     cache: BatchCache,
-    filter_figures: FilterFigures,
+    figures: LeaderFigures,
     isr_figures: IsrFigures,
     settings: NodeSettings,
     replication: ReplicationSettings,
@@ -130,7 +130,7 @@ def replica_context(
         recurring=RecurringDefinitions(ports.store, ports.metadata, timeout_ms=settings.recurring_store_timeout_ms),
         others=OtherSchedules(ports.metadata, ports.client_of, timeout_ms=settings.schedule.hand_over_timeout_ms),
         cache=cache,
-        filter_figures=filter_figures,
+        figures=figures,
         clock=ports.clock,
         entropy=ports.entropy,
         settings=settings,

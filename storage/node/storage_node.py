@@ -22,7 +22,6 @@ from storage.node.node_parts import compactor_of, coordinators_of, housekeeping_
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
-from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.position_calls import PositionCalls
 from storage.node.quota_calls import QuotaCalls
@@ -33,6 +32,7 @@ from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.held_replicas import HeldReplicas
 from storage.node.replicas.isr_figures import IsrFigures
+from storage.node.replicas.leader_figures import LeaderFigures
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replica_host import ReplicaHost
@@ -99,8 +99,8 @@ class StorageNode:
         self.logs, self._me, self._metadata, self._clock = logs, me, ports.metadata, ports.clock
         self._settings, self._replication = settings, replication
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
-        self.filter_figures, self.isr_figures = FilterFigures(), IsrFigures()
-        self._log_calls = LogCalls(self.filter_figures, waiting_records_max=settings.waiting_records_max)
+        self.figures, self.isr_figures = LeaderFigures(), IsrFigures()
+        self._log_calls = LogCalls(self.figures.filters, waiting_records_max=settings.waiting_records_max)
         self._projection = OffsetProjection(ports.store, clock=ports.clock, interval_ms=settings.projection_interval_ms)
         held = self._held = HeldReplicas()
         self.tables = TableViews(ports.table_indexes, ports.metadata, ports.clock, settings.table)
@@ -164,7 +164,7 @@ class StorageNode:
             sessions=self._sessions,
             service=self._service,
             cache=self._cache,
-            filter_figures=self.filter_figures,
+            figures=self.figures,
             isr_figures=self.isr_figures,
             settings=self._settings,
             replication=self._replication,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import yaml
 
@@ -18,18 +18,34 @@ from tests.support.waiting import wait_until
 
 START_SECONDS = 60
 BINARY = shutil.which("prometheus")
+JOB = "queue"
+"""Not everybody's job has the product in its name: no rule may need it."""
+
 _CALM = {"evaluation_interval": "1s", "scrape_interval": "1s", "scrape_timeout": "1s"}
 
 
 class PrometheusProcess:
     """Asked by HTTP, as Grafana does."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, targets: Path) -> None:
         self._port = port
+        self._targets = targets
+
+    def scrape(self, urls: Sequence[str]) -> None:
+        """These from now on, and no others; each has /metrics. Prometheus notices by itself."""
+        described = [{"targets": [urlsplit(url).netloc for url in urls]}]
+        written = self._targets.with_suffix(".new")
+        written.write_text(json.dumps(described))
+        written.replace(self._targets)
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """The samples of an instant query: each has `metric`, and `value` with a time and a text."""
         return list(self._get(f"/api/v1/query?query={quote(expression)}")["result"])
+
+    def query_range(self, expression: str, *, start_s: float, end_s: float, step_s: float) -> list[dict[str, Any]]:
+        """The series of a range query: each has `metric`, and `values` with times and texts. Times are since 1970."""
+        asked = {"query": expression, "start": start_s, "end": end_s, "step": step_s}
+        return list(self._get(f"/api/v1/query_range?{urlencode(asked)}")["result"])
 
     def firing(self) -> set[str]:
         """The names of the alerts that fire now."""
@@ -59,12 +75,11 @@ class PrometheusProcess:
 def running_prometheus(
     directory: Path, urls: Sequence[str], *, rules: Path | None = None
 ) -> Iterator[PrometheusProcess]:
-    """`urls` of processes that have /metrics. Skips nothing: ask BINARY first."""
+    """`urls` of processes that have /metrics. Skips nothing: ask BINARY first. `rules` is a file of them."""
     assert BINARY is not None
     directory.mkdir(parents=True, exist_ok=True)
-    configuration = directory / "prometheus.yaml"
-    targets = [urlsplit(url).netloc for url in urls]
-    jobs = [{"job_name": "acklog", "static_configs": [{"targets": targets}]}]
+    configuration, targets = directory / "prometheus.yaml", directory.resolve() / "targets.json"
+    jobs = [{"job_name": JOB, "file_sd_configs": [{"files": [str(targets)], "refresh_interval": "1s"}]}]
     document = {"global": _CALM, "scrape_configs": jobs, "rule_files": [str(rules)] if rules is not None else []}
     configuration.write_text(yaml.safe_dump(document))
     [port] = lasting_ports(1)
@@ -72,7 +87,8 @@ def running_prometheus(
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen([*command, f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
         try:
-            prometheus = PrometheusProcess(port)
+            prometheus = PrometheusProcess(port, targets)
+            prometheus.scrape(urls)
             wait_until(prometheus.is_ready, seconds=START_SECONDS, what="Prometheus is ready")
             yield prometheus
         finally:

@@ -10,7 +10,9 @@ _Result = TypeVar("_Result")
 POLL_SECONDS = 0.01
 
 
-def wait_until(condition: Callable[[], _Result | None], *, seconds: float, what: str) -> _Result:
+def wait_until(
+    condition: Callable[[], _Result | None], *, seconds: float, what: str, poll_s: float = POLL_SECONDS
+) -> _Result:
     """The first true result of `condition`, asked again and again; AssertionError after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
@@ -18,7 +20,7 @@ def wait_until(condition: Callable[[], _Result | None], *, seconds: float, what:
         if result:
             return result
         assert time.monotonic() < deadline, f"waited {seconds} s in vain: {what}"
-        time.sleep(POLL_SECONDS)
+        time.sleep(poll_s)
 
 
 async def poll_until(condition: Callable[[], Awaitable[_Result | None]], *, seconds: float, what: str) -> _Result:

@@ -8,6 +8,7 @@ import asyncio
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -43,6 +44,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     guard: WebGuard | None = None
 
+    on_connections: Callable[[int], None] = staticmethod(lambda _count: None)
+    """Told how many are open, as often as that changes."""
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._header_bytes = 0
@@ -60,6 +64,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.on_connections(len(self.connections))
         if len(self.connections) > self.settings.connections_max:
             detail = f"the server has {self.settings.connections_max} open connections, the limit"
             self._refuse(ServerError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
@@ -77,6 +82,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._running.disconnected = True
             self._running.message_event.set()
         super().connection_lost(exc)
+        self.on_connections(len(self.connections))
 
     def pause_writing(self) -> None:
         super().pause_writing()

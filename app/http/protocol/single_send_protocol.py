@@ -5,6 +5,7 @@ something else, or wrong, when its body is there is given to the application as 
 """
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 
 from app.configuration.server_settings import Settings
@@ -186,8 +187,13 @@ def _joined(begin: bytes | bytearray, rest: bytes) -> bytes | bytearray:
 
 
 def make_server_protocol(
-    settings: Settings, single_sends: SingleSends, guard: WebGuard | None = None
+    settings: Settings,
+    single_sends: SingleSends,
+    guard: WebGuard | None = None,
+    *,
+    on_connections: Callable[[int], None] = lambda _count: None,
 ) -> type[asyncio.Protocol]:
-    """The protocol class for `uvicorn.Config(http=...)`."""
-    attributes = {"settings": settings, "single_sends": single_sends, "guard": guard}
+    """The protocol class for `uvicorn.Config(http=...)`. `on_connections` is told how many are open."""
+    attributes: dict[str, object] = {"settings": settings, "single_sends": single_sends, "guard": guard}
+    attributes["on_connections"] = staticmethod(on_connections)
     return type("ServerHttpProtocol", (SingleSendProtocol,), attributes)

@@ -45,4 +45,5 @@ def add_operations(router: APIRouter, services: HttpServices) -> None:
         services.metrics.waiting.set(services.waiting.count)
         held_bytes = services.bytes_in_flight.held_bytes + services.settlement_bytes.held_bytes
         services.metrics.body_bytes.set(held_bytes)
-        return BytesResponse(services.metrics.exposition(), 200, None, CONTENT_TYPE_LATEST)
+        text = await services.turns.take(services.metrics.exposition())
+        return BytesResponse(text, 200, None, CONTENT_TYPE_LATEST)

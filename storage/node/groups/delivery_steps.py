@@ -5,7 +5,8 @@ One timer per partition, set to the earliest deadline of the delivery state.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 
 import structlog
 
@@ -17,8 +18,10 @@ from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.delivery.group_in_partition import DueLetter, GroupInPartition
 from storage.delivery.maybe_removed import is_resting, pass_over_removed
+from storage.delivery.records import unpack_ranges
 from storage.node.groups.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.groups.given_up_figures import GivenUpFigures, LetterCause
 from storage.node.groups.given_up_lifetimes import GivenUpLifetimes
 from storage.node.partition.batch_cache import UndecodableError
 from storage.node.partition.node_settings import NodeSettings
@@ -39,6 +42,7 @@ class DeliverySteps:
         *,
         metadata: MetadataView,
         dead_letters: DeadLetterSink,
+        figures: GivenUpFigures,
         clock: Clock,
         settings: NodeSettings,
         on_returned: Callable[[str], None],
@@ -49,6 +53,7 @@ class DeliverySteps:
         self._reader = reader
         self._metadata = metadata
         self._dead_letters = dead_letters
+        self._figures = figures
         self._lifetimes = GivenUpLifetimes(host, delivery, reader, clock=clock, settings=settings)
         self._clock = clock
         self._settings = settings
@@ -204,7 +209,10 @@ class DeliverySteps:
 
     async def _append(self, state: GroupInPartition, group: Group, letters: list[DeadLetter]) -> None:
         await self._dead_letters.append(self._host.topic, group, letters)
-        await self._done(state, [letter.offset for letter in letters])
+        await self._done(
+            state,
+            {each.offset: LetterCause.EXPIRED if each.is_expired else LetterCause.ATTEMPTS for each in letters},
+        )
 
     async def _read(self, state: GroupInPartition, group: Group, due: DueLetter) -> DeadLetter | None:
         """The message with where it comes from; None for a damaged one, which must not hold up the others, and for one
@@ -242,13 +250,17 @@ class DeliverySteps:
         counted (rule R41)."""
         first, error = next(iter(errors.items()))
         logger.error("dead_letters_undecodable", group=group.name, offset=first, count=len(errors), reason=error.detail)
-        await self._done(state, list(errors))
+        await self._done(state, dict.fromkeys(errors, LetterCause.UNDECODABLE))
 
-    async def _done(self, state: GroupInPartition, offsets: list[int]) -> None:
+    async def _done(self, state: GroupInPartition, causes: Mapping[int, LetterCause]) -> None:
         """What was behind them in an order goes on. Whatever was acknowledged or sought away meanwhile is left out."""
-        done = state.dead_lettered(offsets)
+        done = state.dead_lettered(causes)
         if done.runs:
             await self._delivery.commit(done)
+            pair = self._host.topic.name, state.group_id
+            counts = Counter(causes[offset] for start, end in unpack_ranges(done.runs) for offset in range(start, end))
+            for cause, count in counts.items():
+                self._figures.note_letters(pair, cause, count)
             self._on_returned(state.group_id)
 
     def _postpone(self, state: GroupInPartition, offsets: list[int]) -> None:

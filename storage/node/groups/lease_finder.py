@@ -58,7 +58,7 @@ class LeaseFinder:
 
         Where all that it saw is passed over, that is durable before it looks on (rule R41), or gathered where a filter
         does so; and one receive holds up nobody for longer than a look takes. What it has it gives at once where seeing
-        more takes a read of the disk, unless that is to find what a filter leaves: then before its leases are half over.
+        more takes a read of the disk, unless that is to find what a filter leaves: then before they are half over.
         Raises ServerError: STORAGE_FAILED, INVALID_FILTER, what an append raises.
         """
         feed = self._feeds.of(filters, header=header)

@@ -23,6 +23,7 @@ from storage.delivery.states import MessageState
 from storage.node.groups.cut_log import gone_with_log
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
+from storage.node.groups.given_up_figures import GivenUpFigures, LossCause
 from storage.node.groups.group_positions import position_of
 from storage.node.groups.leased_receives import NOTHING, LeasedReceives, Share, item_of
 from storage.node.groups.owned_receives import OwnedReceives, OwnedShare
@@ -66,6 +67,7 @@ class PartitionGroups:
         steps: DeliverySteps,
         walls: PartitionWalls,
         *,
+        figures: GivenUpFigures,
         clock: Clock,
         entropy: Entropy,
         settings: NodeSettings,
@@ -81,6 +83,7 @@ class PartitionGroups:
         self.start_positions = StartPositions(host)
         self._steps = steps
         self._walls = walls
+        self._figures = figures
         self._clock = clock
         self._entropy = entropy
         self._settings = settings
@@ -92,6 +95,10 @@ class PartitionGroups:
     @property
     def applied_records(self) -> int:
         return self._state.applied_records
+
+    def states(self) -> list[GroupInPartition]:
+        """Of all groups that have had their first contact."""
+        return list(self._state.groups())
 
     def group_ids(self) -> list[str]:
         return self._state.group_ids()
@@ -359,6 +366,8 @@ class PartitionGroups:
         if record is None:
             return
         await self._delivery.commit(record)
+        cause = LossCause.DELETED if record.is_deleted else LossCause.RETENTION
+        self._figures.note_losses((self._host.topic.name, state.group_id), cause, record.lost)
         logger.warning(
             "group_jumped_by_retention",
             group_id=state.group_id,

@@ -28,13 +28,13 @@ from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.groups.partition_groups import PartitionGroups
 from storage.node.groups.partition_walls import PartitionWalls
 from storage.node.partition.batch_cache import BatchCache
-from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.keyed_log import read_keys
 from storage.node.partition.keyed_runs import KeyedRuns
 from storage.node.partition.mapping_gate import MappingGate
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
+from storage.node.replicas.leader_figures import LeaderFigures
 from storage.node.replicas.led_partition import Partition
 from storage.node.schedule.other_schedules import OtherSchedules
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
@@ -77,7 +77,7 @@ class PartitionOpener:
         recurring: RecurringDefinitions,
         others: OtherSchedules,
         cache: BatchCache,
-        filter_figures: FilterFigures,
+        figures: LeaderFigures,
         clock: Clock,
         entropy: Entropy,
         settings: NodeSettings,
@@ -93,7 +93,7 @@ class PartitionOpener:
         self._recurring = recurring
         self._others = others
         self._cache = cache
-        self._filter_figures = filter_figures
+        self._figures = figures
         self._clock = clock
         self._entropy = entropy
         self._settings = settings
@@ -148,12 +148,13 @@ class PartitionOpener:
             replica,
             self._recurring,
             self._others,
+            self._figures.schedules,
             clock=self._clock,
             settings=self._settings.schedule,
             on_crashed=self._on_crashed,
         )
         delivery = await self._open_delivery(replica)
-        reader = RecordReader(log, self._cache, self._filter_figures, read_ahead_bytes=self._settings.read_ahead_bytes)
+        reader = RecordReader(log, self._cache, self._figures.filters, read_ahead_bytes=self._settings.read_ahead_bytes)
         on_returned = partial(self._on_returned, topic.id)
         steps = DeliverySteps(
             host,
@@ -161,6 +162,7 @@ class PartitionOpener:
             reader,
             metadata=self._metadata,
             dead_letters=self._dead_letters,
+            figures=self._figures.given_up,
             clock=self._clock,
             settings=self._settings,
             on_returned=lambda group_id: on_returned(group_id, number),
@@ -174,6 +176,7 @@ class PartitionOpener:
             PartitionWalls(
                 host, self._passages, clock=self._clock, on_returned=lambda group_id: on_returned(group_id, number)
             ),
+            figures=self._figures.given_up,
             clock=self._clock,
             entropy=self._entropy,
             settings=self._settings,

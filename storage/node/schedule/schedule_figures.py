@@ -1,11 +1,11 @@
-"""What a leader counts of its partition's schedule."""
+"""What a node's leaders count of their partitions' schedules."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class ScheduleFigures:
-    """Since this leader began. `late_ms` adds up how much later than due messages were committed, `late_ms_max` is the
+    """Since the node's start. `late_ms` adds up how much later than due messages were committed, `late_ms_max` is the
     most. `recurred` counts messages of recurring schedules, `passed_over` their times that got none, `handed_over`
     messages that went to another partition's schedule."""
 

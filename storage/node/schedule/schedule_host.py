@@ -47,12 +47,13 @@ class ScheduleHost:
         leadership: Leadership,
         definitions: RecurringDefinitions,
         others: OtherSchedules,
+        figures: ScheduleFigures,
         *,
         clock: Clock,
         settings: ScheduleSettings,
         on_crashed: Callable[[BaseException], None],
     ) -> None:
-        self.figures = ScheduleFigures()
+        self.figures = figures
         self.near = NearFuture(settings)
         self.messages = messages
         self.scheduled = scheduled

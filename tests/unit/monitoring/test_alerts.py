@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from docs.alert_faults import FAULTS, FOLDER, NOT_SEEN
 from docs.alerts_table import RULES, alert_rules
 from docs.dashboards import DASHBOARDS
+from tests.support.impatient_rules import impatient
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 RUNBOOKS = REPOSITORY / "docs" / "runbooks"
@@ -78,8 +80,8 @@ CASES = {
     "AcklogSendsRefused": gauge("acklog_messages_refused_total", 'code="OVERLOADED"', trouble="0+5x40", calm="5x40"),
     "AcklogQuotaExceeded": gauge("acklog_quota_refused_total", 'quota="topic"', trouble="0+5x40", calm="5x40"),
     "AcklogDescriptorsAlmostUsed": Case(
-        {'process_open_fds{job="acklog"}': "90x40", 'process_max_fds{job="acklog"}': "100x40"},
-        {'process_open_fds{job="acklog"}': "70x40", 'process_max_fds{job="acklog"}': "100x40"},
+        {"process_open_fds": "90x40", "process_max_fds": "100x40", "acklog_event_loop_delay_seconds_count": "1x40"},
+        {"process_open_fds": "90x40", "process_max_fds": "100x40"},  # a process of somebody else's
     ),
     "AcklogLimitAlmostReached": gauge("acklog_limit_used_ratio", 'limit="a"', trouble="0.9x40", calm="0.7x40"),
     "AcklogGroupBehind": gauge("acklog_group_oldest_age_seconds", GROUP, trouble="901x40", calm="60x40"),
@@ -92,11 +94,13 @@ CASES = {
         },
     ),
     "AcklogGroupBlocked": gauge("acklog_group_blocked", GROUP),
-    "AcklogDeadLetters": gauge("acklog_group_dead_lettered", GROUP, trouble="5x30 7x10", calm="5x40"),
-    "AcklogLostToRetention": gauge("acklog_group_lost_to_retention", GROUP, trouble="5x30 7x10", calm="5x40"),
+    "AcklogDeadLetters": gauge("acklog_group_dead_letters_total", GROUP, trouble="5x30 7x10", calm="5x40"),
+    "AcklogLostToRetention": gauge(
+        "acklog_group_losses_total", f'{GROUP},cause="retention"', trouble="5x30 7x10", calm="5x40"
+    ),
     "AcklogScheduledLate": Case(
-        {"acklog_scheduled_late_seconds": "0+60x40", "acklog_scheduled_delivered": "0+6x40"},
-        {"acklog_scheduled_late_seconds": "0+1x40", "acklog_scheduled_delivered": "0+6x40"},
+        {"acklog_scheduled_late_seconds_total": "0+60x40", "acklog_scheduled_delivered_total": "0+6x40"},
+        {"acklog_scheduled_late_seconds_total": "0+1x40", "acklog_scheduled_delivered_total": "0+6x40"},
     ),
     "AcklogRedriveFails": gauge("acklog_redrive_failed_total", trouble="0x20 2x20", calm="2x40"),
     **{name: histogram(*case) for name, case in _DURATIONS.items()},
@@ -128,26 +132,92 @@ def test_rules_pages_and_dashboards_name_metrics_that_there_are() -> None:
         assert named - known == set(), where
 
 
+ALSO_QUIET = {
+    "a start that takes much of the disk at once is no slope": (
+        "AcklogDiskAlmostFull",
+        {f"acklog_disk_free_bytes{{{NODE}}}": "10000 9000x8", f"acklog_disk_reserve_bytes{{{NODE}}}": "100x40"},
+        "8m",
+    ),
+    "two refusals within a quarter of an hour are no quarter of an hour of them": (
+        "AcklogQuotaExceeded",
+        {'acklog_quota_refused_total{quota="topic"}': "0x5 1x10 2x30"},
+        "30m",
+    ),
+    "who deletes messages on purpose knows it": (
+        "AcklogLostToRetention",
+        {f'acklog_group_losses_total{{{GROUP},cause="deleted"}}': "0x30 7x10"},
+        "40m",
+    ),
+    "a server of its own has no controller": ("AcklogNoController", {"acklog_storage_failed": "0x40"}, "40m"),
+}
+ALSO_FIRING = {
+    "all nodes are gone: no controller": (
+        "AcklogNoController",
+        {"acklog_controller": "1x10 _x30", 'acklog_etcd_call_seconds_count{instance="gateway"}': "0+1x40"},
+        "40m",
+    ),
+    "all nodes are gone": (
+        "AcklogNodeMissing",
+        {'acklog_node_info{node="1"}': "1x10 _x30", "acklog_cluster_nodes": "1x10 _x30"},
+        "40m",
+    ),
+    "who is cut off goes on to say that all are there": (
+        "AcklogNodeMissing",
+        {
+            'acklog_node_info{node="1"}': "1x40",
+            'acklog_node_info{node="2"}': "1x40",
+            'acklog_cluster_nodes{instance="1"}': "1x40",
+            'acklog_cluster_nodes{instance="2"}': "2x40",
+        },
+        "40m",
+    ),
+    "connections are refused long before the descriptors are used": (
+        "AcklogDescriptorsAlmostUsed",
+        {"acklog_connections": "90x40", "acklog_connections_max": "100x40"},
+        "40m",
+    ),
+}
+
+
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool (Debian's package prometheus) is not installed")
 def test_each_alert_fires_for_its_trouble_and_for_no_less(tmp_path: Path) -> None:
     assert PROMTOOL is not None
     rules = tmp_path / "alerts.yaml"
     rules.write_text(RULES.read_text())
-    tests = []
-    for name, case in CASES.items():
-        for series, is_expected in ((case.fires, True), (case.is_quiet, False)):
-            fires = {"expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) > 0 or vector(0)'}
-            tests.append(
-                {
-                    "interval": "1m",
-                    "input_series": [{"series": each, "values": values} for each, values in series.items()],
-                    "promql_expr_test": [
-                        {**fires, "eval_time": case.at, "exp_samples": [{"labels": "{}", "value": int(is_expected)}]}
-                    ],
-                }
-            )
+    tests = [_rule_test(name, case.fires, case.at, is_expected=True) for name, case in CASES.items()]
+    tests += [_rule_test(name, case.is_quiet, case.at, is_expected=False) for name, case in CASES.items()]
+    tests += [_rule_test(*each, is_expected=True) for each in ALSO_FIRING.values()]
+    tests += [_rule_test(*each, is_expected=False) for each in ALSO_QUIET.values()]
     unit_tests = tmp_path / "tests.yaml"
     unit_tests.write_text(yaml.safe_dump({"rule_files": [str(rules)], "tests": tests}))
     for arguments in (["check", "rules", str(rules)], ["test", "rules", str(unit_tests)]):
         run = subprocess.run([PROMTOOL, *arguments], capture_output=True, text=True, timeout=120, check=False)
         assert run.returncode == 0, run.stdout + run.stderr
+
+
+def _rule_test(name: str, series: dict[str, str], at: str, *, is_expected: bool) -> dict[str, object]:
+    expression = f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) > 0 or vector(0)'
+    expected = [{"labels": "{}", "value": int(is_expected)}]
+    return {
+        "interval": "1m",
+        "input_series": [{"series": each, "values": values} for each, values in series.items()],
+        "promql_expr_test": [{"expr": expression, "eval_time": at, "exp_samples": expected}],
+    }
+
+
+def test_each_alert_is_seen_firing_by_a_test_that_there_is() -> None:
+    alerts = [str(rule["alert"]) for rule in alert_rules()]
+    assert list(FAULTS) == alerts
+    sources = "".join(path.read_text() for path in (REPOSITORY / FOLDER).glob("test_*.py"))
+    assert [alert for alert, seen in FAULTS.items() if seen.test == NOT_SEEN] == ["AcklogReplicaStandsStill"]
+    assert {seen.test for seen in FAULTS.values()} - {NOT_SEEN} <= set(re.findall(r"def (test_\w+)\(", sources))
+
+
+def test_impatient_rules_differ_in_durations_alone(tmp_path: Path) -> None:
+    rules = yaml.safe_load(impatient(tmp_path / "alerts.yaml").read_text())
+    text = "\n".join(f"{rule['expr']} for: {rule.get('for')}" for each in rules["groups"] for rule in each["rules"])
+    assert "[1000ms]" not in text  # no range of a minute: each needs two scrapes
+    assert "predict_linear(acklog_disk_free_bytes[60000ms], 240)" in text
+    assert "offset 10000ms" in text
+    assert "> 900" in text
+    assert not re.search(r"\d[mh]\b", re.sub(r"\d+ms", "", text))

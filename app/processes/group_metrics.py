@@ -1,0 +1,134 @@
+"""What a node tells of the groups of the partitions that it leads."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from prometheus_client.core import Metric
+
+from app.gateway.exposition import LabelledFamily, Labels
+from app.gateway.metrics import OTHER, BoundedNames
+from cluster.metadata.metadata_view import MetadataView
+from storage.delivery.group_in_partition import GroupInPartition
+from storage.node.append_times import append_time_near
+from storage.node.groups.given_up_figures import LetterCause, LossCause, Pair
+from storage.node.replicas.led_partition import Partition
+from storage.node.storage_node import StorageNode
+
+POSITIONS_AT_ONCE = 200
+"""Between two turns of others: a millisecond or two."""
+
+_NAMES = ("topic", "group")
+_COUNTS = {
+    "lag": "Messages that the group has not done",
+    "in_flight": "Messages leased by the group's consumers",
+    "blocked": "Messages that hold up their key, or their partition, until a person decides",
+    "dead_lettered": "Messages that went to the group's dead-letter topic",
+    "lost_to_retention": "Messages that retention removed before the group had done them",
+    "expired": "Messages whose time to live was over before the group had done them",
+}
+_AGES = {
+    "lag_seconds": "Between the first message that the group has not done, and the newest, at most, in seconds",
+    "oldest_age_seconds": "Since the first message was appended that the group has not done, at most, in seconds",
+}
+_LETTERS = "Messages that became dead letters of the group since the node's start, by what made them: attempts (used "
+_LETTERS += "up), expired, or undecodable (nobody can read it, so there is no letter either)"
+_LOSSES = "Messages that were removed before the group had done them, since the node's start, by what removed them: "
+_LOSSES += "retention, or deleted (on purpose)"
+
+
+class _Sum:
+    """Of the partitions of one topic and one group, or of all that share a label."""
+
+    __slots__ = ("ages_s", "counts", "labels")
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self.counts = [0] * len(_COUNTS)
+        self.ages_s = [0.0] * len(_AGES)
+
+    def add(self, partition: Partition, state: GroupInPartition, clock_ms: int) -> None:
+        totals, counts, progress = state.totals, self.counts, state.progress
+        counts[0] += partition.host.high_watermark - progress - state.done_above_count
+        counts[1] += state.in_flight_count
+        counts[2] += state.blocked_count
+        counts[3] += totals.dead_lettered
+        counts[4] += totals.lost
+        counts[5] += totals.expired
+        oldest_ms = append_time_near(partition, progress)
+        if oldest_ms >= 0:
+            for number, end_ms in enumerate((partition.host.log.last_append_ms, clock_ms)):
+                self.ages_s[number] = max(self.ages_s[number], (end_ms - oldest_ms) / 1000)
+
+
+class GroupMetrics:
+    """`topics` and `groups` have a label of their own as long as there are few."""
+
+    def __init__(self, node: StorageNode, metadata: MetadataView, topics: BoundedNames, groups: BoundedNames) -> None:
+        self._node = node
+        self._metadata = metadata
+        self._topics = topics
+        self._groups = groups
+        self._labels: dict[tuple[str, ...], Labels] = {}
+
+    def steps(self, clock_ms: int) -> Iterator[Metric | None]:
+        """Ages are those at `clock_ms`. Yields None where others may have their turn."""
+        sums: dict[tuple[str, str], _Sum] = {}
+        yield from self._add_up(sums, clock_ms)
+        for number, (name, text) in enumerate(_COUNTS.items()):
+            counts: dict[Labels, float] = {each.labels: each.counts[number] for each in sums.values()}
+            yield LabelledFamily(f"acklog_group_{name}", text, "gauge", _NAMES, counts)
+        for number, (name, text) in enumerate(_AGES.items()):
+            ages = {each.labels: each.ages_s[number] for each in sums.values()}
+            yield LabelledFamily(f"acklog_group_{name}", text, "gauge", _NAMES, ages)
+        given_up = self._node.figures.given_up
+        yield from self._by_cause("acklog_group_dead_letters", _LETTERS, LetterCause, given_up.letters, sums)
+        yield from self._by_cause("acklog_group_losses", _LOSSES, LossCause, given_up.losses, sums)
+        self._labels = {key: labels for key, labels in self._labels.items() if key[:2] in sums}
+
+    def _add_up(self, sums: dict[tuple[str, str], _Sum], clock_ms: int) -> Iterator[None]:
+        count = 0
+        for partition in self._node.partitions_led():
+            topic = self._topics.label(partition.host.topic.name)
+            for state in partition.groups.states():
+                pair = topic, self._label_of(state.group_id)
+                found = sums.get(pair)
+                if found is None:
+                    found = sums[pair] = _Sum(self._labels_of(*pair))
+                found.add(partition, state, clock_ms)
+                count += 1
+                if not count % POSITIONS_AT_ONCE:
+                    yield
+
+    def _by_cause(
+        self,
+        name: str,
+        text: str,
+        causes: Iterable[str],
+        noted: Mapping[Pair, Mapping[Any, int]],
+        sums: dict[tuple[str, str], _Sum],
+    ) -> Iterator[Metric | None]:
+        """Of each group that is there from the beginning, so that the first message of it is seen as a rise."""
+        rows: dict[Labels, float] = {}
+        for number, pair in enumerate(sums):
+            rows.update((self._labels_of(*pair, cause), 0) for cause in causes)
+            if not number % POSITIONS_AT_ONCE:
+                yield None
+        for (topic, group_id), by_cause in list(noted.items()):
+            group = self._metadata.group_by_id(group_id)
+            if topic and group is None:
+                continue  # it is deleted, and nobody waits for news of it
+            pair = (OTHER, OTHER) if group is None else (self._topics.label(topic), self._groups.label(group.name))
+            for cause, count in by_cause.items():
+                labels = self._labels_of(*pair, cause)
+                rows[labels] = rows.get(labels, 0) + count
+        yield LabelledFamily(name, text, "counter", (*_NAMES, "cause"), rows)
+
+    def _label_of(self, group_id: str) -> str:
+        group = self._metadata.group_by_id(group_id)
+        return self._groups.label(group.name if group is not None else "deleted")
+
+    def _labels_of(self, *values: str) -> Labels:
+        labels = self._labels.get(values)
+        if labels is None:
+            labels = self._labels[values] = Labels((*_NAMES, "cause")[: len(values)], values)
+        return labels
