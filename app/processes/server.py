@@ -50,9 +50,8 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     clock, entropy = SteadyClock(), SystemEntropy()
-    tracing = start_tracing(
-        process.loaded.make(TraceOptions), entropy, service="acklog-server", instance=instance_of(settings, entropy)
-    )
+    traces, instance = process.loaded.make(TraceOptions), instance_of(settings, entropy)
+    tracing = start_tracing(traces, entropy, service="acklog-server", instance=instance)
     figures = ProcessFigures(clock)
     disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")

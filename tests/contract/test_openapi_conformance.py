@@ -26,6 +26,8 @@ CHECKED = (
     "missing_required_header",
     "allow_header_conformance",
 )
+MEMBERS = "/groups/{group}/members/{member}/"
+"""A member's name may have a /, so what is behind one is a member, too, which `PUT` and `DELETE` are for."""
 _CONFIG = SchemathesisConfig.from_dict(
     {"checks": {"negative_data_rejection": {"expected-statuses": [400, 404, 405, 406, 409, 413, 415, 422, 503]}}}
 )
@@ -59,4 +61,5 @@ schema = schemathesis.openapi.from_asgi("/openapi.json", _without_lifespan(_app)
 def test_every_call_conforms(case: Any) -> None:
     if isinstance(case.query, dict):
         case.query.pop("waitSeconds", None)
-    case.call_and_validate(checks=[CHECKS.get_one(name) for name in CHECKED])
+    checked = [name for name in CHECKED if name != "unsupported_method" or not case.operation.path.startswith(MEMBERS)]
+    case.call_and_validate(checks=[CHECKS.get_one(name) for name in checked])
