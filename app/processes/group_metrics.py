@@ -9,7 +9,7 @@ from app.gateway.exposition import LabelledFamily, Labels
 from app.gateway.metrics import OTHER, BoundedNames
 from cluster.metadata.metadata_view import MetadataView
 from storage.delivery.group_in_partition import GroupInPartition
-from storage.node.append_times import append_time_near
+from storage.node.append_times import AppendTimes
 from storage.node.groups.given_up_figures import LetterCause, LossCause, Pair
 from storage.node.replicas.led_partition import Partition
 from storage.node.storage_node import StorageNode
@@ -46,7 +46,7 @@ class _Sum:
         self.counts = [0] * len(_COUNTS)
         self.ages_s = [0.0] * len(_AGES)
 
-    def add(self, partition: Partition, state: GroupInPartition, clock_ms: int) -> None:
+    def add(self, partition: Partition, state: GroupInPartition, times: AppendTimes, clock_ms: int) -> None:
         totals, counts, progress = state.totals, self.counts, state.progress
         counts[0] += partition.host.high_watermark - progress - state.done_above_count
         counts[1] += state.in_flight_count
@@ -54,7 +54,7 @@ class _Sum:
         counts[3] += totals.dead_lettered
         counts[4] += totals.lost
         counts[5] += totals.expired
-        oldest_ms = append_time_near(partition, progress)
+        oldest_ms = times.near(partition, progress)
         if oldest_ms >= 0:
             for number, end_ms in enumerate((partition.host.log.last_append_ms, clock_ms)):
                 self.ages_s[number] = max(self.ages_s[number], (end_ms - oldest_ms) / 1000)
@@ -94,7 +94,7 @@ class GroupMetrics:
                 found = sums.get(pair)
                 if found is None:
                     found = sums[pair] = _Sum(self._labels_of(*pair))
-                found.add(partition, state, clock_ms)
+                found.add(partition, state, self._node.append_times, clock_ms)
                 count += 1
                 if not count % POSITIONS_AT_ONCE:
                     yield

@@ -12,6 +12,7 @@ from cluster.model.partition_change import found_empty
 from cluster.model.values import PartitionLife, PartitionState, RetentionMode
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore, Put, unchanged
+from storage.node.append_times import AppendTimes
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.registered_readers import RegisteredReaders
@@ -34,6 +35,7 @@ class Housekeeping:
         metadata: MetadataView,
         clock: Clock,
         projection: OffsetProjection,
+        append_times: AppendTimes,
         settings: NodeSettings,
         forget_deleted_groups: Callable[[], Awaitable[None]],
         on_group_removed: Callable[[str], None],
@@ -43,6 +45,7 @@ class Housekeeping:
         self._metadata = metadata
         self._clock = clock
         self._projection = projection
+        self._append_times = append_times
         self._settings = settings
         self._forget_in_coordinators = forget_deleted_groups
         self._on_group_removed = on_group_removed
@@ -55,6 +58,7 @@ class Housekeeping:
         while True:
             await self._clock.sleep(self._settings.projection_interval_ms)
             await self._projection.flush_if_due(self._replicas.held.take_moved)
+            await self._append_times.look_up()
             if self._clock.monotonic_ms() >= next_checkpoint_ms:
                 next_checkpoint_ms = self._clock.monotonic_ms() + self._settings.high_watermark_checkpoint_ms
                 await self._replicas.checkpoint_high_watermarks()

@@ -6,6 +6,7 @@ from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.keys import LogKey
 from storage.log.store import LogStore
+from storage.node.append_times import AppendTimes
 from storage.node.compaction.compactor import Compactor
 from storage.node.group_coordinators import GroupCoordinators
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
@@ -71,10 +72,15 @@ def coordinators_of(
     )
 
 
+def append_times_of(settings: NodeSettings) -> AppendTimes:
+    return AppendTimes(known_max=settings.append_times_max, reads_at_once=settings.append_times_read_at_once)
+
+
 def housekeeping_of(
     ports: NodePorts,
     replicas: Replicas,
     projection: OffsetProjection,
+    append_times: AppendTimes,
     settings: NodeSettings,
     forget_deleted_groups: Callable[[], Awaitable[None]],
     on_group_removed: Callable[[str], None],
@@ -86,6 +92,7 @@ def housekeeping_of(
         metadata=ports.metadata,
         clock=ports.clock,
         projection=projection,
+        append_times=append_times,
         settings=settings,
         forget_deleted_groups=forget_deleted_groups,
         on_group_removed=on_group_removed,

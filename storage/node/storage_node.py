@@ -18,7 +18,7 @@ from storage.node.held_back import HeldBack
 from storage.node.known_groups import KnownGroups
 from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of
-from storage.node.node_parts import compactor_of, coordinators_of, housekeeping_of, replica_context
+from storage.node.node_parts import append_times_of, compactor_of, coordinators_of, housekeeping_of, replica_context
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
@@ -99,7 +99,7 @@ class StorageNode:
         self.logs, self._me, self._metadata, self._clock = logs, me, ports.metadata, ports.clock
         self._settings, self._replication = settings, replication
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
-        self.figures, self.isr_figures = LeaderFigures(), IsrFigures()
+        self.figures, self.isr_figures, self.append_times = LeaderFigures(), IsrFigures(), append_times_of(settings)
         self._log_calls = LogCalls(self.figures.filters, waiting_records_max=settings.waiting_records_max)
         self._projection = OffsetProjection(ports.store, clock=ports.clock, interval_ms=settings.projection_interval_ms)
         held = self._held = HeldReplicas()
@@ -145,7 +145,7 @@ class StorageNode:
         self.redrives = RedriveHost(held, ports, self._starts, settings=settings.redrive, on_crashed=self._crash)
         forget_groups = self._coordinators.forget_deleted_groups
         self._housekeeping = housekeeping_of(
-            ports, self._replicas, self._projection, settings, forget_groups, self._forget_group
+            ports, self._replicas, self._projection, self.append_times, settings, forget_groups, self._forget_group
         )
         self.compactor = compactor_of(ports, held, self.logs, self._cache, settings)
         self._compactions = CompactionCalls(self._replicas, self.compactor)

@@ -138,6 +138,11 @@ class NodeSettings:
     open_retry_ms: int = 5_000
     """Pause before a partition that could not be opened is tried again, if that can help."""
 
+    append_times_max: int = 100_000
+    """Of messages that groups are at: as many are known for metrics, at most."""
+    append_times_read_at_once: int = 500
+    """Of those that are not known, so many are looked up each `projection_interval_ms`, at most."""
+
     retention_interval_ms: int = 30_000
     projection_interval_ms: int = 1_000
     """Progress is written to the offset store at most this often."""

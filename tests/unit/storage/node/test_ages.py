@@ -8,11 +8,12 @@ import httpx2
 import pytest
 
 from app.processes.node_metrics import NodeCollector
-from storage.node.append_times import UNTOLD_MS, append_time_at, append_time_near
+from storage.node.append_times import UNTOLD_MS, AppendTimes, append_time_at
 from storage.node.replicas.led_partition import Partition
 from storage.rpc.messages import PositionsRequest
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
+AGES = ("acklog_group_lag_seconds", "acklog_group_oldest_age_seconds")
 Main = Callable[[Cluster, httpx2.AsyncClient], Coroutine[Any, Any, None]]
 
 
@@ -35,8 +36,8 @@ async def offsets(client: httpx2.AsyncClient) -> dict[str, Any]:
     return dict((await client.get("/groups/workers/offsets?topic=orders")).json())
 
 
-async def metric(cluster: Cluster, name: str) -> float:
-    node = cluster.nodes[1]
+async def metric(cluster: Cluster, name: str, *, of_node: int = 1) -> float:
+    node = cluster.nodes[of_node]
     [found] = [each for each in NodeCollector(node.node, node.metadata, names_max=9).collect() if each.name == name]
     [sample] = found.samples
     assert sample.labels == {"topic": "orders", "group": "workers"}
@@ -90,9 +91,14 @@ def test_a_batch_that_is_not_in_memory_is_read_and_no_other() -> None:
         exact = [await append_time_at(partition, offset) for offset in range(4)]
         assert [later - earlier for earlier, later in pairwise(exact[:3])] == pytest.approx([1_000, 1_000], abs=100)
         assert exact[3] == UNTOLD_MS
-        near = [append_time_near(partition, offset) for offset in range(4)]
+        times = AppendTimes(known_max=2, reads_at_once=10)
+        near = [times.near(partition, offset) for offset in range(4)]
         assert near[3] == UNTOLD_MS
         assert all(early <= at for early, at in zip(near, exact, strict=True))
+        await times.look_up()
+        assert [times.near(partition, offset) for offset in range(4)] == [*exact[:2], near[2], UNTOLD_MS]
+        await times.look_up()
+        assert [times.near(partition, offset) for offset in (2, 1)] == [exact[2], exact[1]], "the latest are known"
 
     run(main)
 
@@ -114,3 +120,35 @@ def test_only_the_group_that_is_asked_for_costs_a_read() -> None:
         assert [position.oldest_append_ms for position in plain.groups] == [-1, -1]
 
     run(main)
+
+
+def test_they_are_right_through_a_failover() -> None:
+    """To within two seconds, in answers and in metrics: these know what they were asked for some time ago."""
+
+    async def main(cluster: Cluster, client: httpx2.AsyncClient) -> None:
+        topic = cluster.gateways[0].metadata.topic("orders")
+        assert topic is not None
+        for number, pause_ms in enumerate((60_000, 30_000, 10_000)):
+            await send(client, number)
+            await cluster.clock.sleep(pause_ms)
+        sent_ms = cluster.clock.monotonic_ms() - 40_000
+        await client.put("/groups/workers/offsets", json={"topic": "orders", "to": "earliest"})
+        got = (await client.get("/messages?queue=orders&group=workers&max=2")).json()["messages"]
+        await client.post("/ack", json={"receipt": got[0]["receipt"]})
+        await cluster.in_sync(topic)
+        for fails in (True, False):
+            leader = cluster.state(topic).leader
+            for _ in range(2):
+                measured = tuple([await metric(cluster, name, of_node=leader) for name in AGES])
+                await cluster.clock.sleep(3_000)
+            waited_s = (cluster.clock.monotonic_ms() - sent_ms) / 1000
+            [partition] = (await offsets(client))["offsets"]
+            told = (partition["lagMs"] / 1000, partition["oldestAgeMs"] / 1000)
+            assert told == pytest.approx((30, waited_s), abs=2)
+            assert measured == pytest.approx((30, waited_s - 3), abs=2)
+            if fails:
+                await cluster.stop(leader)
+                await cluster.until(lambda: cluster.state(topic).leader in cluster.nodes)
+                await cluster.clock.sleep(1_000)
+
+    run(main, nodes=3)
