@@ -10,7 +10,7 @@ from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
 from storage.node.storage_node import StorageNode
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc import inspect_messages, messages
+from storage.rpc import inspect_messages, messages, schedule_messages
 from tests.support.cluster import Cluster, ClusterBuilder
 
 CONTACT_MS = ReplicationSettings().contact_ms
@@ -35,6 +35,11 @@ def seek_to(topic: Topic, group: Group, to: str, value: int = -1) -> messages.Se
 
 def settle(topic: Topic, group: Group, action: str, item: messages.SettleItem) -> messages.SettleRequest:
     return messages.SettleRequest(topic.id, 0, group.id, action, [item], visibility_ms=1_000)
+
+
+def scheduled(topic: Topic, action: str) -> schedule_messages.ScheduledRequest:
+    """About one that a later leader may have stored."""
+    return schedule_messages.ScheduledRequest(topic.id, 0, action, 7, 2, delay_ms=1_000)
 
 
 async def deposed(cluster: Cluster) -> tuple[StorageNode, Topic, Group]:
@@ -63,6 +68,12 @@ WHAT_OTHERS_MAY_KNOW: dict[str, Call] = {
     "where a time is": lambda node, topic, group: node.seek(seek_to(topic, group, "time", 1 << 50)),
     "where the group is": lambda node, topic, group: node.seek(seek_to(topic, group, "relative", 0)),
     "whether a target is in the log": lambda node, topic, group: node.seek(seek_to(topic, group, "offset", 9)),
+    "a message for later": lambda node, topic, _: node.scheduled(scheduled(topic, "look")),
+    "a message for later, cancelled": lambda node, topic, _: node.scheduled(scheduled(topic, "cancel")),
+    "a message for later, moved": lambda node, topic, _: node.scheduled(scheduled(topic, "move")),
+    "what is for later": lambda node, topic, _: node.scheduled_list(
+        schedule_messages.ScheduledListRequest(topic.id, 0, 0, -1, 1 << 50, 10)
+    ),
 }
 ONLY_AFTER_A_WHILE: dict[str, Call] = {
     "the end of the log": lambda node, topic, _: node.records(records_from(topic, 4)),
@@ -184,6 +195,31 @@ def test_a_follower_that_the_store_has_forgotten_leaves_the_end_of_the_log_to_ot
         await cluster.clock.sleep(1_000)
         follower.is_registered = lambda: False
         assert await code_of(follower.records(records_from(topic, 1, any_replica=True))) == "UNAVAILABLE"
+
+    ClusterBuilder().nodes(3).run(main)
+
+
+def test_a_fetch_that_was_long_on_its_way_confirms_nothing() -> None:
+    """Whoever sent it may have followed somebody else since, or lead."""
+
+    async def main(cluster: Cluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        await cluster.in_sync(topic)
+        leader, address = cluster.leader(topic), f"node-{cluster.state(topic).leader}:7000"
+        to_leader = [each for each in cluster.transport.streams if each.other.peer == address]
+        for stream in to_leader:
+            stream.pause_reading()
+        await cluster.clock.sleep(1_000)  # followers are answered, and their next fetches are on their way
+        for stream in to_leader:
+            stream.other.pause_reading()
+        asking = asyncio.create_task(code_of(leader.positions(messages.PositionsRequest(topic.id, 0))))
+        await cluster.clock.sleep(10)
+        for stream in to_leader:
+            stream.resume_reading()
+        assert await asking == "UNAVAILABLE"
+        for stream in to_leader:
+            stream.other.resume_reading()
+        await cluster.following(lambda: cluster.leader(topic).positions(messages.PositionsRequest(topic.id, 0)))
 
     ClusterBuilder().nodes(3).run(main)
 
