@@ -26,10 +26,11 @@ class Certainty(NamedTuple):
         heard_ms = {each.identity.node_id: each.heard_ms for each in self.followers}
         return self._is_alone(self._others(heard_ms, since_ms), is_registered=is_registered)
 
-    def is_confirmed(self, since_ms: int, followed_ms: Mapping[int, int], *, is_registered: bool) -> bool:
+    def is_confirmed(self, since_ms: int, followed_ms: Mapping[int, int]) -> bool:
         """As `is_sure`, for what is said once and for all: by when its followers surely followed it. What was heard of
-        them since may have been long on its way."""
-        return self._is_alone(self._others(followed_ms, since_ms), is_registered=is_registered)
+        them since may have been long on its way; and so may be what the store says of a leadership that was moved,
+        which happens to registered nodes as well."""
+        return self._is_alone(self._others(followed_ms, since_ms), is_registered=False)
 
     def _others(self, at_ms: Mapping[int, int], since_ms: int) -> set[int]:
         """The followers of which nothing is known since then."""

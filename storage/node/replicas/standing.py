@@ -52,11 +52,10 @@ class Standing:
         return False
 
     def _is_confirmed_since(self, since_ms: int) -> bool:
-        leader, is_registered = self._replica.leader, self._context.is_registered()
+        leader = self._replica.leader
         if leader is None:
             return False
-        followed_ms = self._context.service.followers_followed(self._partition)
-        if leader.certainty.is_confirmed(since_ms, followed_ms, is_registered=is_registered):
+        if leader.certainty.is_confirmed(since_ms, self._context.service.followers_followed(self._partition)):
             return True
         self._ask_who_is_heard()  # who is silent leaves the ISR, and cannot lead then
         return False

@@ -483,16 +483,16 @@ def test_a_place_in_the_isr_on_its_way_counts() -> None:
     assert not is_sure(leader, later + SETTINGS.contact_ms, is_registered=False), "node 3 fell silent"
 
 
-def is_confirmed(leader: Leader, followed_ms: dict[int, int], *, is_registered: bool = False) -> bool:
-    return leader.machine.certainty.is_confirmed(1_000, followed_ms, is_registered=is_registered)
+def is_confirmed(leader: Leader, followed_ms: dict[int, int]) -> bool:
+    return leader.machine.certainty.is_confirmed(1_000, followed_ms)
 
 
 def test_it_is_confirmed_by_those_who_surely_followed_since_whenever_they_were_heard() -> None:
     leader = Leader(min_insync=2)
     for node_id in (2, 3):
         leader.fetched(identity(node_id), (0, -1), now_ms=2_000)
-    assert not is_confirmed(leader, {}, is_registered=True)
-    assert not is_confirmed(leader, {2: 999, 3: 999}, is_registered=True)
+    assert not is_confirmed(leader, {})
+    assert not is_confirmed(leader, {2: 999, 3: 999})
     assert is_confirmed(leader, {2: 999, 3: 1_000})
     assert is_confirmed(leader, {2: 1_000, 3: 1_000})
 

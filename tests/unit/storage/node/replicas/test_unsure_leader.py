@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
+from cluster.ports.coordination import Watch, WatchBatch
+from cluster.stores.memory_store import MemoryStore
 from storage.node.storage_node import StorageNode
 from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc import inspect_messages, messages, schedule_messages
-from tests.support.cluster import Cluster, ClusterBuilder
+from tests.support.cluster import Cluster, ClusterBuilder, OwnConnection
 
 CONTACT_MS = ReplicationSettings().contact_ms
 
@@ -220,6 +223,81 @@ def test_a_fetch_that_was_long_on_its_way_confirms_nothing() -> None:
         for stream in to_leader:
             stream.other.resume_reading()
         await cluster.following(lambda: cluster.leader(topic).positions(messages.PositionsRequest(topic.id, 0)))
+
+    ClusterBuilder().nodes(3).run(main)
+
+
+class LateWatch:
+    """What happened is heard of when it may be."""
+
+    def __init__(self, watch: Watch, may_be_heard: asyncio.Event) -> None:
+        self._watch = watch
+        self._may_be_heard = may_be_heard
+
+    def __aiter__(self) -> "LateWatch":
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        batch = await self._watch.__anext__()
+        await self._may_be_heard.wait()
+        return batch
+
+    async def aclose(self) -> None:
+        await self._watch.aclose()
+
+
+class LateConnection(OwnConnection):
+    """Questions are answered, and leases kept, while `may_be_heard` is cleared: only the news are late."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store)
+        self.may_be_heard = asyncio.Event()
+        self.may_be_heard.set()
+
+    def watch(self, prefix: str, start_revision: int) -> Watch:
+        return LateWatch(super().watch(prefix, start_revision), self.may_be_heard)
+
+
+def test_a_registered_leader_that_needs_nobody_does_not_answer_for_its_successor_either() -> None:
+    """The leadership was moved away from it, and it has not heard of that yet (rule R35)."""
+
+    async def main(cluster: Cluster) -> None:
+        late = LateConnection(cluster.store)
+        await cluster.node(3, connection=late)
+        topic = await cluster.topic(min_insync_replicas=1, partitions=3)
+        await cluster.in_sync(topic)
+        number = next(each for each in range(3) if cluster.state(topic, each).leader == 3)
+        await cluster.send(topic, b"0", partition=number)
+        earlier = cluster.leader(topic, number)
+        late.may_be_heard.clear()
+        admin = ClusterAdmin(cluster.store, cluster.nodes[1].metadata, clock=cluster.clock)
+        await admin.reassign(topic.name, number, [1, 2, 3])
+        await cluster.until(lambda: cluster.state(topic, number).leader == 1)
+        await cluster.send(topic, b"1", partition=number, acks=1)
+        assert earlier.is_registered()
+        assert await code_of(earlier.positions(messages.PositionsRequest(topic.id, number))) == "UNAVAILABLE"
+        assert await code_of(cluster.leader(topic, number).positions(messages.PositionsRequest(topic.id, number))) == ""
+        late.may_be_heard.set()
+
+    ClusterBuilder().nodes(2).run(main)
+
+
+def test_a_leader_that_needs_nobody_answers_again_once_the_silent_ones_cannot_lead() -> None:
+    """It takes them out of the ISR, though nothing waits for them."""
+
+    async def main(cluster: Cluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=1)
+        await cluster.in_sync(topic)
+        leader = cluster.leader(topic)
+        cluster.cut()
+        await cluster.clock.sleep(10)
+        begun_ms = cluster.clock.monotonic_ms()
+        assert await code_of(leader.positions(messages.PositionsRequest(topic.id, 0))) == ""
+        assert cluster.clock.monotonic_ms() - begun_ms < CONTACT_MS
+        assert len(cluster.state(topic).isr) == 1
+        begun_ms = cluster.clock.monotonic_ms()
+        assert await code_of(leader.positions(messages.PositionsRequest(topic.id, 0))) == ""
+        assert cluster.clock.monotonic_ms() == begun_ms, "nobody has to be asked"
 
     ClusterBuilder().nodes(3).run(main)
 
