@@ -10,7 +10,7 @@ from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.replicas.led_partition import Partition
 from storage.node.schedule.schedule_host import ScheduleHost
-from storage.replication.leadership import UNAVAILABLE_RETRY_MS, check_sure
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS, confirm
 from storage.rpc.messages import ProduceRequest, ProduceResponse
 from storage.rpc.schedule_messages import (
     CANCELLED,
@@ -88,7 +88,7 @@ class ScheduleCalls:
         return ScheduledListResponse(items, len(entries) > limit, host.pending)
 
     async def _catch_up(self, host: ScheduleHost) -> None:
-        check_sure(host.leadership)
+        await confirm(host.leadership)  # a later leader may have stored what is not there (rule R35)
         await host.wait_ready()
         await host.keeper.wait_applied(host.scheduled.high_watermark)
 

@@ -96,14 +96,6 @@ class Followers:
         heard = sorted((progress.heard_ms for progress in self.members(isr)), reverse=True)
         return heard[count - 1] if count <= len(heard) else NEVER
 
-    def may_lead(self, isr: Iterable[IsrMember], minimum: int, leader: int, since_ms: int) -> bool:
-        """Whether one of `isr` but `leader` may lead as well, with `minimum` replicas in sync: all of them silent since
-        then."""
-        silent = {node_id for node_id, each in self._by_node.items() if each.heard_ms < since_ms}
-        others = {member.node_id for member in isr if member.node_id != leader}
-        electable = others & silent | others - self._by_node.keys()
-        return bool(electable) and len(electable | silent) >= minimum
-
 
 def next_late_ms(members: Iterable[FollowerProgress], lag_ms: int, *, after_ms: int) -> int | None:
     """When the next one that is not late at `after_ms` will be, if it goes on like this."""

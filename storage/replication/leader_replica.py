@@ -17,6 +17,7 @@ from itertools import chain
 
 from storage.replication.acks import ACKS_ALL, WaitingAcks
 from storage.replication.assignment import Assignment, ReplicaIdentity
+from storage.replication.certainty import Certainty
 from storage.replication.contact import Contact
 from storage.replication.fetch_admission import fetch_refusal, judged
 from storage.replication.follower_progress import UNKNOWN, FollowerProgress
@@ -114,12 +115,9 @@ class LeaderReplica:
             return Refusal.TOO_MANY_WAITING  # who asks for all waits for the high watermark, and not for a number
         return None
 
-    def is_sure(self, since_ms: int, *, is_registered: bool) -> bool:
-        """Whether at `since_ms` nobody else led it and had anything committed (rules R25, R35): by the clock, a pause
-        leaves no events. Enough of the ISR fetched since then, and who did not cannot be a leader with its minimum, or
-        would have been elected under the eyes of a node that `is_registered`."""
-        isr, minimum, is_enough = self.isr.maximal, self._topic.min_insync_replicas, self._heard_ms() >= since_ms
-        return is_enough and (is_registered or not self._followers.may_lead(isr, minimum, self._me.node_id, since_ms))
+    @property
+    def certainty(self) -> Certainty:
+        return Certainty(self._me.node_id, self.isr, self._followers, self._topic.min_insync_replicas)
 
     def next_deadline(self) -> int | None:
         """When TimePassed is due."""

@@ -10,6 +10,7 @@ from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.replicas.served_follower import ServedFollower
 from storage.replication.fetch_answer import AnswerInMaking, Read
+from storage.replication.followers import NEVER
 from storage.replication.leader_events import FetchVerdict, FollowerFetched
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId
 from storage.replication.replication_settings import ReplicationSettings
@@ -85,6 +86,13 @@ class FetchService:
         for follower in self._served.get(partition, ()):
             heard[follower.node_id] = max(follower.heard_ms, heard.get(follower.node_id, 0))
         return heard
+
+    def followers_followed(self, partition: PartitionId) -> dict[int, int]:
+        """When each of these nodes surely followed the partition here, however long its fetches were on their way."""
+        followed: dict[int, int] = {}
+        for follower in self._served.get(partition, ()):
+            followed[follower.node_id] = max(follower.followed_ms, followed.get(follower.node_id, NEVER))
+        return followed
 
     def _follower_of(self, request: FetchRequest) -> ServedFollower:
         if self._is_stopped:
@@ -179,7 +187,7 @@ class FetchService:
                 self._making[task] = None
                 task.add_done_callback(self._making.pop)
                 return
-            follower.end_answer(making.finish())
+            follower.end_answer(making.finish(), self._clock.monotonic_ms())
         if not follower.is_making:
             self._arm(follower, now_ms)
 
@@ -189,7 +197,7 @@ class FetchService:
             while read is not None:
                 making.add(read, await self._read(read))
                 read = making.next_read()
-            follower.end_answer(making.finish())
+            follower.end_answer(making.finish(), self._clock.monotonic_ms())
         except Exception as error:  # the follower is told, and begins anew
             logger.exception("fetch_answer_failed", follower=follower.node_id)
             self._drop(follower, error)

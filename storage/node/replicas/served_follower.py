@@ -2,9 +2,11 @@
 
 import asyncio
 from collections import deque
+from typing import NamedTuple
 
 from storage.replication.fetch_answer import AnswerInMaking
 from storage.replication.fetch_server import FetchServer
+from storage.replication.followers import NEVER
 from storage.replication.leader_events import FetchVerdict
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionId
 from storage.replication.replication_settings import ReplicationSettings
@@ -15,13 +17,21 @@ _NO_PLACE = (-1, -1)
 _NOTHING_FOLLOWS = 1 << 62
 
 
+class _Answered(NamedTuple):
+    sequence: int
+    at_ms: int
+
+
 class ServedFollower:
-    """`served` are the partitions of the session that no leader refuses; `heard_ms` is when it last fetched."""
+    """`served` are the partitions of the session that no leader refuses; `heard_ms` is when it last fetched. Its fetch
+    may have been long on its way: `followed_ms` is when something was answered that it had before it sent that fetch,
+    so then it followed what it still follows by it."""
 
     def __init__(self, place: tuple[int, FetchMode], settings: ReplicationSettings) -> None:
         self.place = place
         self.served: dict[PartitionId, None] = {}
         self.heard_ms = 0
+        self.followed_ms = NEVER
         self.timer: asyncio.TimerHandle | None = None
         self._settings = settings
         self._server = FetchServer(settings)
@@ -31,6 +41,7 @@ class ServedFollower:
         self._waiters: deque[_Waiter] = deque()  # as many as fetches are parked in the server, in the same order
         self._making: _Waiter | None = None
         self._behind: dict[PartitionId, FetchVerdict | tuple[LogView, ...]] = {}
+        self._answers: deque[_Answered] = deque(maxlen=settings.fetches_in_flight_max)  # of this session, the last ones
 
     @property
     def node_id(self) -> int:
@@ -84,6 +95,7 @@ class ServedFollower:
         if request.sequence == 0:
             self._session = session
             self._begin()
+        self._note_followed(request)
         self._next_sequence = request.sequence + 1
         successor = self._early.get((*session, self._next_sequence))
         if successor is not None and not successor.done():
@@ -97,6 +109,15 @@ class ServedFollower:
     def _begin(self) -> None:
         self.served = {}
         self._behind.clear()
+        self._answers.clear()
+
+    def _note_followed(self, request: FetchRequest) -> None:
+        """Who has something to say may have another fetch under way; who has not waits for its answer first."""
+        says_something = bool(request.partitions or request.forgotten)
+        had = request.sequence - (self._settings.fetches_in_flight_max if says_something else 1)
+        for sequence, at_ms in self._answers:
+            if sequence <= had:
+                self.followed_ms = max(self.followed_ms, at_ms)
 
     def judged(self, partition: PartitionId, verdict: FetchVerdict, views: tuple[LogView, ...]) -> None:
         self._behind.pop(partition, None)
@@ -139,9 +160,11 @@ class ServedFollower:
                 return making
         return None
 
-    def end_answer(self, answer: FetchAnswer) -> None:
+    def end_answer(self, answer: FetchAnswer, now_ms: int) -> None:
         assert self._making is not None
         waiter, self._making = self._making, None
+        if (answer.incarnation, answer.session) == self._session:
+            self._answers.append(_Answered(answer.sequence, now_ms))
         _settle(waiter, answer)
         behind, self._behind = self._behind, {}
         for partition, news in behind.items():

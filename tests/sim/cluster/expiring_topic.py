@@ -270,8 +270,8 @@ class ExpiringTopic:
         return clock.now_ms if clock is not None and clock.incarnation == leader.node.node.incarnation else 0
 
     def _latest_ms(self) -> int:
-        """No node's clock is beyond it."""
-        return max(machine.clock.wall_ms() for machine in self._hardware.nodes.values()) + CLOCK_GRAINS_MS
+        """No node's clock is beyond it, or was when it left."""
+        return self._hardware.latest_wall_ms() + CLOCK_GRAINS_MS
 
     # --- asking ------------------------------------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ class Hardware:
         self._keepers: dict[str, asyncio.Task[None]] = {}
         self._nodes_ever = around.options.nodes
         self._is_resting = False
+        self._gone_at_wall_ms = 0
 
     @property
     def hosts(self) -> list[Host]:
@@ -90,6 +91,7 @@ class Hardware:
         await machine.stop()
         machine.end(loses_power=True)
         del self.nodes[machine.node_id]
+        self._gone_at_wall_ms = max(self._gone_at_wall_ms, machine.clock.wall_ms())
 
     async def rest(self) -> None:
         """Stop all nodes gracefully; gateways just end."""
@@ -149,6 +151,11 @@ class Hardware:
             self._violations.append(f"{host.name} died after everything was healed")
 
     # --- finding ---
+
+    def latest_wall_ms(self) -> int:
+        """The latest that a node's clock says, or said when its machine was taken away: what that one has decided by it
+        stays. Jumps that were taken back are not in it."""
+        return max(self._gone_at_wall_ms, *(machine.clock.wall_ms() for machine in self.nodes.values()))
 
     def some_gateway(self) -> HttpClient | None:
         """What a client's load balancer picks."""

@@ -63,6 +63,26 @@ def test_a_node_whose_id_was_taken_is_started_again() -> None:
     run(main)
 
 
+def test_the_latest_of_all_clocks_may_be_that_of_a_machine_that_was_taken_away() -> None:
+    async def main(rig: Rig) -> None:
+        hardware = rig.hardware
+        ahead, behind = hardware.add_node(), hardware.add_node()
+        ahead.clock.jump(600_000)
+        behind.clock.jump(-600_000)
+        assert hardware.latest_wall_ms() == ahead.clock.wall_ms()
+        await hardware.take_away(behind)
+        await hardware.take_away(ahead)
+        went_at_ms = ahead.clock.wall_ms()
+        assert hardware.latest_wall_ms() == went_at_ms
+        await asyncio.sleep(10)
+        assert hardware.latest_wall_ms() == went_at_ms, "it has not gone on since"
+        rig.node.clock.jump(700_000)
+        assert hardware.latest_wall_ms() == rig.node.clock.wall_ms()
+        await hardware.rest()
+
+    run(main)
+
+
 def test_a_start_that_fails_as_nobody_expects_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(machine: NodeMachine) -> None:
         raise ZeroDivisionError(machine.name)

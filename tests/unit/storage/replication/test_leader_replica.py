@@ -424,7 +424,7 @@ def test_a_leader_that_needs_nobody_serves_without_coordination() -> None:
 
 
 def is_sure(leader: Leader, now_ms: int, *, is_registered: bool = True) -> bool:
-    return leader.machine.is_sure(now_ms - SETTINGS.contact_ms + 1, is_registered=is_registered)
+    return leader.machine.certainty.is_sure(now_ms - SETTINGS.contact_ms + 1, is_registered=is_registered)
 
 
 @pytest.mark.parametrize("is_registered", [True, False])
@@ -481,6 +481,27 @@ def test_a_place_in_the_isr_on_its_way_counts() -> None:
     assert changes(effects), "node 3 is to join"
     leader.fetched(identity(2), (0, -1), now_ms=later + SETTINGS.contact_ms)
     assert not is_sure(leader, later + SETTINGS.contact_ms, is_registered=False), "node 3 fell silent"
+
+
+def is_confirmed(leader: Leader, followed_ms: dict[int, int]) -> bool:
+    return leader.machine.certainty.is_confirmed(1_000, followed_ms)
+
+
+def test_it_is_confirmed_by_those_who_surely_followed_since_whenever_they_were_heard() -> None:
+    leader = Leader(min_insync=2)
+    for node_id in (2, 3):
+        leader.fetched(identity(node_id), (0, -1), now_ms=2_000)
+    assert not is_confirmed(leader, {})
+    assert not is_confirmed(leader, {2: 999, 3: 999})
+    assert is_confirmed(leader, {2: 999, 3: 1_000})
+    assert is_confirmed(leader, {2: 1_000, 3: 1_000})
+
+
+def test_with_a_minimum_of_one_everybody_has_to_confirm_it() -> None:
+    leader = Leader(min_insync=1)
+    assert not is_confirmed(leader, {2: 1_000})
+    assert is_confirmed(leader, {2: 1_000, 3: 1_000})
+    assert is_confirmed(Leader(isr=members(1), min_insync=1), {}), "nobody else can be elected"
 
 
 def test_a_node_with_a_full_disk_joins_when_it_has_room_again() -> None:

@@ -11,6 +11,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from storage.node.replicas.fetch_service import FetchService
 from storage.replication.assignment import ReplicaIdentity
+from storage.replication.followers import NEVER
 from storage.replication.leader_events import FetchRefusal, FetchVerdict
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId
 from storage.replication.replication_settings import ReplicationSettings
@@ -299,6 +300,39 @@ def test_when_followers_were_heard() -> None:
         assert world.service.followers_heard(partition(1)) == {}
         await world.fetch(0, fetch_from(0), follower=other)
         assert world.service.followers_heard(partition(0)) == {2: 1500, 3: 500}  # that one was of no known session
+
+    run(scenario)
+
+
+def test_when_followers_surely_followed() -> None:
+    """Whatever their fetches did on their way: when they were answered what they had when they sent them."""
+
+    async def scenario(world: _World) -> None:
+        def followed(number: int = 0) -> int:
+            return world.service.followers_followed(partition(number))[ME.node_id]
+
+        await world.fetch(0, fetch_from(0))  # answered at 500
+        assert followed() == NEVER, "who knows when it was sent"
+        await asyncio.sleep(3)
+        await world.fetch(1)  # from 3500 to 4000
+        assert followed() == 500
+        second, third = world.fetch(2), world.fetch(3, fetch_from(1))  # answers the other one, at 4000
+        await second
+        await asyncio.sleep(0.1)
+        assert followed() == 500 + 3_000 + 500, "the second was sent behind the answer to the first"
+        await third  # at 4500
+        fourth = world.fetch(4, fetch_from(0))
+        await asyncio.sleep(0)
+        assert followed() == 4_000, "it may have been sent before the third was answered"
+        fifth = world.fetch(5)
+        await fourth
+        await asyncio.sleep(0)
+        assert followed() == 4_500
+        assert followed(1) == 4_500
+        assert world.service.followers_followed(partition(2)) == {}
+        await fifth
+        await world.fetch(0, fetch_from(2), session=2)
+        assert followed(2) == 4_500, "of a session that was sent later"
 
     run(scenario)
 

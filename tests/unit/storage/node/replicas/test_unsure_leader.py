@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
+from cluster.ports.coordination import Watch, WatchBatch
+from cluster.stores.memory_store import MemoryStore
 from storage.node.storage_node import StorageNode
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc import inspect_messages, messages
-from tests.support.cluster import Cluster, ClusterBuilder
+from storage.rpc import inspect_messages, messages, schedule_messages
+from tests.support.cluster import Cluster, ClusterBuilder, OwnConnection
 
 CONTACT_MS = ReplicationSettings().contact_ms
 
@@ -35,6 +38,11 @@ def seek_to(topic: Topic, group: Group, to: str, value: int = -1) -> messages.Se
 
 def settle(topic: Topic, group: Group, action: str, item: messages.SettleItem) -> messages.SettleRequest:
     return messages.SettleRequest(topic.id, 0, group.id, action, [item], visibility_ms=1_000)
+
+
+def scheduled(topic: Topic, action: str) -> schedule_messages.ScheduledRequest:
+    """About one that a later leader may have stored."""
+    return schedule_messages.ScheduledRequest(topic.id, 0, action, 7, 2, delay_ms=1_000)
 
 
 async def deposed(cluster: Cluster) -> tuple[StorageNode, Topic, Group]:
@@ -63,6 +71,12 @@ WHAT_OTHERS_MAY_KNOW: dict[str, Call] = {
     "where a time is": lambda node, topic, group: node.seek(seek_to(topic, group, "time", 1 << 50)),
     "where the group is": lambda node, topic, group: node.seek(seek_to(topic, group, "relative", 0)),
     "whether a target is in the log": lambda node, topic, group: node.seek(seek_to(topic, group, "offset", 9)),
+    "a message for later": lambda node, topic, _: node.scheduled(scheduled(topic, "look")),
+    "a message for later, cancelled": lambda node, topic, _: node.scheduled(scheduled(topic, "cancel")),
+    "a message for later, moved": lambda node, topic, _: node.scheduled(scheduled(topic, "move")),
+    "what is for later": lambda node, topic, _: node.scheduled_list(
+        schedule_messages.ScheduledListRequest(topic.id, 0, 0, -1, 1 << 50, 10)
+    ),
 }
 ONLY_AFTER_A_WHILE: dict[str, Call] = {
     "the end of the log": lambda node, topic, _: node.records(records_from(topic, 4)),
@@ -184,6 +198,106 @@ def test_a_follower_that_the_store_has_forgotten_leaves_the_end_of_the_log_to_ot
         await cluster.clock.sleep(1_000)
         follower.is_registered = lambda: False
         assert await code_of(follower.records(records_from(topic, 1, any_replica=True))) == "UNAVAILABLE"
+
+    ClusterBuilder().nodes(3).run(main)
+
+
+def test_a_fetch_that_was_long_on_its_way_confirms_nothing() -> None:
+    """Whoever sent it may have followed somebody else since, or lead."""
+
+    async def main(cluster: Cluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        await cluster.in_sync(topic)
+        leader, address = cluster.leader(topic), f"node-{cluster.state(topic).leader}:7000"
+        to_leader = [each for each in cluster.transport.streams if each.other.peer == address]
+        for stream in to_leader:
+            stream.pause_reading()
+        await cluster.clock.sleep(1_000)  # followers are answered, and their next fetches are on their way
+        for stream in to_leader:
+            stream.other.pause_reading()
+        asking = asyncio.create_task(code_of(leader.positions(messages.PositionsRequest(topic.id, 0))))
+        await cluster.clock.sleep(10)
+        for stream in to_leader:
+            stream.resume_reading()
+        assert await asking == "UNAVAILABLE"
+        for stream in to_leader:
+            stream.other.resume_reading()
+        await cluster.following(lambda: cluster.leader(topic).positions(messages.PositionsRequest(topic.id, 0)))
+
+    ClusterBuilder().nodes(3).run(main)
+
+
+class LateWatch:
+    """What happened is heard of when it may be."""
+
+    def __init__(self, watch: Watch, may_be_heard: asyncio.Event) -> None:
+        self._watch = watch
+        self._may_be_heard = may_be_heard
+
+    def __aiter__(self) -> "LateWatch":
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        batch = await self._watch.__anext__()
+        await self._may_be_heard.wait()
+        return batch
+
+    async def aclose(self) -> None:
+        await self._watch.aclose()
+
+
+class LateConnection(OwnConnection):
+    """Questions are answered, and leases kept, while `may_be_heard` is cleared: only the news are late."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store)
+        self.may_be_heard = asyncio.Event()
+        self.may_be_heard.set()
+
+    def watch(self, prefix: str, start_revision: int) -> Watch:
+        return LateWatch(super().watch(prefix, start_revision), self.may_be_heard)
+
+
+def test_a_registered_leader_that_needs_nobody_does_not_answer_for_its_successor_either() -> None:
+    """The leadership was moved away from it, and it has not heard of that yet (rule R35)."""
+
+    async def main(cluster: Cluster) -> None:
+        late = LateConnection(cluster.store)
+        await cluster.node(3, connection=late)
+        topic = await cluster.topic(min_insync_replicas=1, partitions=3)
+        await cluster.in_sync(topic)
+        number = next(each for each in range(3) if cluster.state(topic, each).leader == 3)
+        await cluster.send(topic, b"0", partition=number)
+        earlier = cluster.leader(topic, number)
+        late.may_be_heard.clear()
+        admin = ClusterAdmin(cluster.store, cluster.nodes[1].metadata, clock=cluster.clock)
+        await admin.reassign(topic.name, number, [1, 2, 3])
+        await cluster.until(lambda: cluster.state(topic, number).leader == 1)
+        await cluster.send(topic, b"1", partition=number, acks=1)
+        assert earlier.is_registered()
+        assert await code_of(earlier.positions(messages.PositionsRequest(topic.id, number))) == "UNAVAILABLE"
+        assert await code_of(cluster.leader(topic, number).positions(messages.PositionsRequest(topic.id, number))) == ""
+        late.may_be_heard.set()
+
+    ClusterBuilder().nodes(2).run(main)
+
+
+def test_a_leader_that_needs_nobody_answers_again_once_the_silent_ones_cannot_lead() -> None:
+    """It takes them out of the ISR, though nothing waits for them."""
+
+    async def main(cluster: Cluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=1)
+        await cluster.in_sync(topic)
+        leader = cluster.leader(topic)
+        cluster.cut()
+        await cluster.clock.sleep(10)
+        begun_ms = cluster.clock.monotonic_ms()
+        assert await code_of(leader.positions(messages.PositionsRequest(topic.id, 0))) == ""
+        assert cluster.clock.monotonic_ms() - begun_ms < CONTACT_MS
+        assert len(cluster.state(topic).isr) == 1
+        begun_ms = cluster.clock.monotonic_ms()
+        assert await code_of(leader.positions(messages.PositionsRequest(topic.id, 0))) == ""
+        assert cluster.clock.monotonic_ms() == begun_ms, "nobody has to be asked"
 
     ClusterBuilder().nodes(3).run(main)
 
