@@ -94,10 +94,13 @@ class OrderedConsumers:
         await asyncio.gather(*seats)
 
     async def drain(self) -> bool:
-        """Take what there is, as the only one who asks; whether there was nothing."""
-        messages = await self._receive(JUDGE, DRAINED_AT_ONCE)
-        await self._settle("ack", messages or [])
-        return messages == []
+        """Take all that comes, as the only one who asks; whether there was nothing. An answer of few messages is no end:
+        a group gives what it has found, and looks for the rest the next time."""
+        had_any = False
+        while messages := await self._receive(JUDGE, DRAINED_AT_ONCE):
+            had_any = True
+            await self._settle("ack", messages)
+        return messages == [] and not had_any
 
     async def _fill(self, seat: int, stop: asyncio.Event) -> None:
         """One consumer after the other."""
