@@ -94,7 +94,7 @@ class OrderedConsumers:
         await asyncio.gather(*seats)
 
     async def drain(self) -> bool:
-        """Take all that comes, as the only one who asks; whether there was nothing. An answer of few messages is no end:
+        """Take all that comes, as the only one who asks; whether there was nothing. A small answer is no end of it:
         a group gives what it has found, and looks for the rest the next time."""
         had_any = False
         while messages := await self._receive(JUDGE, DRAINED_AT_ONCE):
