@@ -230,8 +230,7 @@ def test_damaged_files(watch: AlertWatch, make_server: ServerMaker) -> None:
     refused, rotten, compacted = stored(server)
     flip_a_bit(refused / "delivery" / "snapshot", 30)
     for directory in (rotten, compacted):
-        [segment] = directory.glob("*.log")
-        flip_a_bit(segment, -20)
+        flip_a_bit(min(directory.glob("*.log")), -20)  # a pass may have begun another file by now, which is empty
     server.start()
     server.send("rotten", "a later message", partition=0)
     server.send("compacted", "a later message", key="k")
