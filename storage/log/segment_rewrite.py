@@ -139,7 +139,8 @@ class SegmentRewrite:
         The old index goes first, durably: by chance it could fit the new file's size.
         """
         state, segment = self._state, self._segment
-        if segment not in state.segments or not _is_sealed(state, segment) or segment.size_bytes != self._size_bytes:
+        is_there = not state.is_removed and segment in state.segments and _is_sealed(state, segment)
+        if not is_there or segment.size_bytes != self._size_bytes:
             await self.discard()
             return None
         state.is_replacing = True

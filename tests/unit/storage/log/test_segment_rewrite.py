@@ -274,6 +274,25 @@ def test_what_happens_to_the_log_meanwhile_wins(change: str) -> None:
     harness.dispose()
 
 
+def test_a_log_that_is_removed_when_its_new_file_is_whole_is_no_failed_disk() -> None:
+    harness, log = filled()
+    store = harness.store
+
+    async def work() -> RewrittenSegment | None:
+        compaction = SegmentCompaction(latest_in([await bytes_of(log)]), TERMS)
+
+        async def remove(_size_bytes: int) -> None:
+            await store.remove_log(KEY)
+
+        base_offset = log.sealed_segments()[0].base_offset
+        return await log.rewrite_segment(base_offset, compaction, step_bytes=1_000_000, pause=remove)
+
+    assert harness.run(work()) is None
+    assert not [name for name in harness.disk.files() if name.endswith(".log.tmp")]
+    harness.run(store.open_log(LogKey("beta", 0, LogKind.MESSAGES), SMALL_LOG))
+    harness.dispose()
+
+
 def test_a_damaged_segment_is_left_as_it_is() -> None:
     harness, log = filled()
     latest = latest_in([harness.run(bytes_of(log))])
