@@ -113,6 +113,9 @@ class Compactor:
             self.under_way = replica.id
             try:
                 await self._compact(replica)
+            except FileNotFoundError:  # the replica was let go, and its directory with it; what is lost, reads report
+                self._retry_at_ms[replica.id] = self._clock.monotonic_ms() + self._settings.retry_ms
+                logger.info("compaction_ended", topic=replica.topic.name, partition=replica.number)
             except (ServerError, ValueError, DiskFailedError, DiskRefusedError) as error:
                 self.figures.failures += 1
                 self._retry_at_ms[replica.id] = self._clock.monotonic_ms() + self._settings.retry_ms

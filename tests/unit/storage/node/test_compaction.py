@@ -15,6 +15,7 @@ from cluster.errors import ServerError
 from cluster.model.values import CleanupPolicy, GroupMode, GroupSettings, Topic
 from storage.compaction.compaction_settings import CompactionSettings
 from storage.log.log_table import LogKind
+from storage.node.compaction import log_compaction
 from storage.rpc.inspect_messages import InspectRequest
 from storage.rpc.messages import ProduceRequest, RecordsRequest
 from tests.support.compaction import table, tombstone, value
@@ -350,5 +351,23 @@ def test_retention_removes_what_is_old_only_where_the_policy_says_so() -> None:
         )
         await sim.clock.sleep(10_000)
         assert (await sim.positions(kept)).log_start == 30
+
+    with_node(main, QUICK)
+
+
+def test_a_replica_that_goes_while_it_is_compacted_takes_nothing_else_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        def is_gone(*_: object) -> None:
+            raise FileNotFoundError(2, "No such file or directory")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(log_compaction, "write_checkpoint", is_gone)
+            topic = await compacted_topic(sim, max_compaction_lag_ms=1_000)
+            for number in range(20):
+                await send(sim, topic, value("k", str(number)))
+            await sim.clock.sleep(5_000)
+        assert sim.node.failure is None
+        await sim.clock.sleep(60_000)
+        await send(sim, topic, value("k", "last"))
 
     with_node(main, QUICK)
