@@ -56,6 +56,11 @@ class PartitionLog:
         return self._state.key
 
     @property
+    def is_removed(self) -> bool:
+        """It has been deleted from this node; its directory goes, or has gone."""
+        return self._state.is_removed
+
+    @property
     def log_start(self) -> int:
         return self._state.log_start
 

@@ -14,16 +14,23 @@ _Place = tuple[LogKey, int, int]
 async def append_time_at(partition: Partition, offset: int) -> int:
     """By one read of one batch at most; UNTOLD_MS where no message is there, or it cannot be read."""
     host = partition.host
-    if not host.readable_start <= offset < host.high_watermark:
-        return UNTOLD_MS
-    cached = partition.reader.cached(offset)
-    if cached is not None:
-        return cached.header.append_time_ms
+    at_once_ms = _without_a_read(partition, offset)
+    if at_once_ms is not None:
+        return at_once_ms
     try:
         found = await host.log.read(offset, max_bytes=_NO_MORE_THAN_ONE_BATCH, until=host.high_watermark)
     except ServerError:  # whoever reads the messages hears of it
         return UNTOLD_MS
     return found[0].header.append_time_ms if found else UNTOLD_MS
+
+
+def _without_a_read(partition: Partition, offset: int) -> int | None:
+    """None: that takes a read."""
+    host = partition.host
+    if not host.readable_start <= offset < host.high_watermark:
+        return UNTOLD_MS
+    cached = partition.reader.cached(offset)
+    return None if cached is None else cached.header.append_time_ms
 
 
 class AppendTimes:
@@ -42,12 +49,10 @@ class AppendTimes:
     def near(self, partition: Partition, offset: int) -> int:
         """Without a read. Until it was looked up: not later than the message, and earlier by what stands between two
         rows of the index, or by a segment where its index is not in memory. UNTOLD_MS where no message is there."""
+        at_once_ms = _without_a_read(partition, offset)
+        if at_once_ms is not None:
+            return at_once_ms
         host = partition.host
-        if not host.readable_start <= offset < host.high_watermark:
-            return UNTOLD_MS
-        cached = partition.reader.cached(offset)
-        if cached is not None:
-            return cached.header.append_time_ms
         place = (host.log.key, host.leader_epoch, offset)
         known_ms = self._known.get(place)
         if known_ms is not None:

@@ -100,6 +100,12 @@ class Compactor:
         while no pass is under way."""
         return dict(self._plans)
 
+    def _failed(self, replica: ReplicaHost, error: Exception) -> None:
+        """The pass is tried again later."""
+        self.figures.failures += 1
+        self._retry_at_ms[replica.id] = self._clock.monotonic_ms() + self._settings.retry_ms
+        logger.warning("compaction_failed", topic=replica.topic.name, partition=replica.number, reason=str(error))
+
     async def look(self) -> None:
         """Compact all that is due."""
         replicas = [each for each in self._replicas() if each.topic.config.is_compacted]
@@ -113,15 +119,9 @@ class Compactor:
             self.under_way = replica.id
             try:
                 await self._compact(replica)
-            except FileNotFoundError:  # the replica was let go, and its directory with it; what is lost, reads report
-                self._retry_at_ms[replica.id] = self._clock.monotonic_ms() + self._settings.retry_ms
-                logger.info("compaction_ended", topic=replica.topic.name, partition=replica.number)
-            except (ServerError, ValueError, DiskFailedError, DiskRefusedError) as error:
-                self.figures.failures += 1
-                self._retry_at_ms[replica.id] = self._clock.monotonic_ms() + self._settings.retry_ms
-                logger.warning(
-                    "compaction_failed", topic=replica.topic.name, partition=replica.number, reason=str(error)
-                )
+            except (ServerError, ValueError, FileNotFoundError, DiskFailedError, DiskRefusedError) as error:
+                if not replica.logs[LogKind.MESSAGES].is_removed:  # else the replica was let go in the middle of a pass
+                    self._failed(replica, error)
             finally:
                 self.under_way = None
 

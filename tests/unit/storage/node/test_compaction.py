@@ -355,7 +355,7 @@ def test_retention_removes_what_is_old_only_where_the_policy_says_so() -> None:
     with_node(main, QUICK)
 
 
-def test_a_replica_that_goes_while_it_is_compacted_takes_nothing_else_along(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_gone_fails_a_pass_and_not_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(sim: SimulatedNode) -> None:
         def is_gone(*_: object) -> None:
             raise FileNotFoundError(2, "No such file or directory")
@@ -366,8 +366,25 @@ def test_a_replica_that_goes_while_it_is_compacted_takes_nothing_else_along(monk
             for number in range(20):
                 await send(sim, topic, value("k", str(number)))
             await sim.clock.sleep(5_000)
+        assert sim.node.compactor.figures.failures > 0
         assert sim.node.failure is None
         await sim.clock.sleep(60_000)
         await send(sim, topic, value("k", "last"))
 
     with_node(main, QUICK)
+
+
+def test_a_replica_that_goes_while_it_is_compacted_is_no_failure() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, max_compaction_lag_ms=1_000)
+        for number in range(60):
+            await send(sim, topic, value("k", str(number)))
+        while sim.node.compactor.under_way is None:
+            await sim.clock.sleep(10)
+        await sim.topics.delete(topic.name)
+        await sim.clock.sleep(60_000)
+        assert (sim.node.failure, sim.node.compactor.figures.failures) == (None, 0)
+        assert list(sim.node.replicas()) == []
+
+    slow = dataclasses.replace(QUICK.compaction, bytes_per_second=1_000)
+    with_node(main, dataclasses.replace(QUICK, compaction=slow))
