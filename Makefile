@@ -39,7 +39,7 @@ $(VENV)/.dev-installed: pyproject.toml packaging/acklog/pyproject.toml packaging
 run: $(VENV)/.server-installed ## set up and run a server (HOST, PORT, DATA_DIR)
 	@$(BIN)/acklog serve --host $(HOST) --port $(PORT) --data-dir $(DATA_DIR)
 
-test: $(VENV)/.dev-installed ## set up and run all tests that fit into a quarter of an hour
+test: $(VENV)/.dev-installed ## set up and run all tests but the longest (some 20 minutes on two cores)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow and not faults and not spark and not hostile" $(ARGS)
 
 test-spark: $(VENV)/.dev-installed ## the tests that need a JVM (minutes): streams that are restarted, workers that are killed

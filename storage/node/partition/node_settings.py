@@ -140,8 +140,8 @@ class NodeSettings:
 
     append_times_max: int = 100_000
     """Of messages that groups are at: as many are known for metrics, at most."""
-    append_times_read_at_once: int = 500
-    """Of those that are not known, so many are looked up each `projection_interval_ms`, at most."""
+    append_times_read_at_once: int = 100
+    """Of those that are not known, so many are looked up each `projection_interval_ms`, at most: each reads a batch."""
 
     retention_interval_ms: int = 30_000
     projection_interval_ms: int = 1_000
