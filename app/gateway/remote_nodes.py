@@ -1,8 +1,10 @@
 """The storage nodes of a cluster, as a gateway reaches them: over connections to where they registered."""
 
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
+from cluster.tls.peer_identity import node_identity
 from storage.rpc.client import RemoteNode
 from storage.rpc.node_api import NodeApi
 from storage.rpc.node_connections import NodeConnections
@@ -22,8 +24,15 @@ class RemoteNodes:
         entropy: Entropy,
         settings: RpcClientSettings,
     ) -> None:
-        def connect(address: str) -> RemoteNode:
-            return RemoteNode(transport, address, clock=clock, entropy=entropy, settings=settings)
+        def connect(node: NodeRegistration) -> RemoteNode:
+            return RemoteNode(
+                transport,
+                node.address,
+                clock=clock,
+                entropy=entropy,
+                settings=settings,
+                expects=node_identity(node.node_id),
+            )
 
         self._connections = NodeConnections.following(metadata, connect)
 

@@ -7,6 +7,7 @@ import structlog
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
+from cluster.tls.peer_identity import PeerIdentity
 from storage.rpc import (
     compaction_messages,
     deletion_messages,
@@ -33,10 +34,17 @@ class RemoteNode:
     """NodeApi over a NodeTransport; what callers learn when no answer comes is said in `RpcChannel`."""
 
     def __init__(
-        self, transport: NodeTransport, address: str, *, clock: Clock, entropy: Entropy, settings: RpcClientSettings
+        self,
+        transport: NodeTransport,
+        address: str,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        settings: RpcClientSettings,
+        expects: PeerIdentity | None = None,
     ) -> None:
         self._settings = settings
-        self._channel = RpcChannel(transport, address, clock=clock, entropy=entropy, settings=settings)
+        self._channel = RpcChannel(transport, address, clock=clock, entropy=entropy, settings=settings, expects=expects)
         self._releases: dict[asyncio.Task[None], None] = {}
 
     @property

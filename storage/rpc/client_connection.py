@@ -7,6 +7,7 @@ from collections.abc import Callable
 import structlog
 
 from cluster.ports.clock import Clock
+from cluster.tls.peer_identity import PeerIdentity
 from storage.rpc.framing import REQUEST_ID_MAX, Buffer, Frame, FrameDecoder, FrameKind, encode_frame
 from storage.rpc.transport import Stream
 
@@ -73,6 +74,11 @@ class ClientConnection:
     @property
     def is_open(self) -> bool:
         return self._stream is not None
+
+    @property
+    def identity(self) -> PeerIdentity | None:
+        """Who the other end has proved to be; None where nobody proves anything, or it is gone."""
+        return None if self._stream is None else self._stream.identity
 
     # --- calls ---
 

@@ -1,15 +1,9 @@
 """Who may be connected: so many strangers, gateways and nodes, none of whom can keep the others out."""
 
-from enum import Enum
 from typing import Protocol
 
+from cluster.tls.peer_identity import PeerKind
 from storage.rpc.rpc_settings import RpcServerSettings
-
-
-class PeerKind(Enum):
-    STRANGER = "stranger"
-    GATEWAY = "gateway"
-    NODE = "node"
 
 
 class Occupant(Protocol):

@@ -18,15 +18,15 @@ _Connection = TypeVar("_Connection", bound=Connection)
 
 
 class NodeConnections(Generic[_Connection]):
-    """Made by `following`. `connect(address)` makes one connection, which dials when it is first used. `close` them at
-    the end.
+    """Made by `following`. `connect` makes the connection to a node that is registered, which dials when it is first
+    used. `close` them at the end.
 
     A node that registers anew gets a new connection at once: the old one leads to a process that is gone, and whoever
     still waits on it learns that. One whose registration ends keeps its connection until then: leases also end because
     the coordination store was away, while the node lives and leads.
     """
 
-    def __init__(self, metadata: MetadataView, connect: Callable[[str], _Connection]) -> None:
+    def __init__(self, metadata: MetadataView, connect: Callable[[NodeRegistration], _Connection]) -> None:
         """For `following` only."""
         self._metadata = metadata
         self._connect = connect
@@ -36,7 +36,9 @@ class NodeConnections(Generic[_Connection]):
         self._unsubscribe: Callable[[], None] = lambda: None
 
     @classmethod
-    def following(cls, metadata: MetadataView, connect: Callable[[str], _Connection]) -> "NodeConnections[_Connection]":
+    def following(
+        cls, metadata: MetadataView, connect: Callable[[NodeRegistration], _Connection]
+    ) -> "NodeConnections[_Connection]":
         connections = cls(metadata, connect)
         connections._unsubscribe = metadata.subscribe(connections._metadata_changed)
         return connections
@@ -51,7 +53,7 @@ class NodeConnections(Generic[_Connection]):
         registration = self._metadata.node(node_id)
         if registration is None:
             raise ServerError(ProblemCode.UNAVAILABLE, f"node {node_id} is not registered")
-        connection = self._connect(registration.address)
+        connection = self._connect(registration)
         self._open[node_id] = registration, connection
         return connection
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
+from cluster.tls.peer_identity import PeerIdentity
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.rpc import methods
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
@@ -29,10 +30,19 @@ class RemotePeer:
         entropy: Entropy,
         settings: RpcClientSettings,
         on_lost: Callable[[], None] | None = None,
+        expects: PeerIdentity | None = None,
     ) -> None:
         self._settings = settings
         self._live, self._bulk = (
-            RpcChannel(transport, address, clock=clock, entropy=entropy, settings=settings, on_lost=on_lost)
+            RpcChannel(
+                transport,
+                address,
+                clock=clock,
+                entropy=entropy,
+                settings=settings,
+                on_lost=on_lost,
+                expects=expects,
+            )
             for _ in range(2)
         )
 

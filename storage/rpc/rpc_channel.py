@@ -11,6 +11,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
+from cluster.tls.peer_identity import PeerIdentity
 from storage.rpc import messages, methods
 from storage.rpc.client_connection import ClientConnection, ConnectionEndedError, PendingCall
 from storage.rpc.framing import Frame, FrameKind, FrameTooLargeError
@@ -30,7 +31,8 @@ class RpcChannel:
 
     What a caller learns when no answer came: UNAVAILABLE if the node cannot have got the request; OUTCOME_UNKNOWN if
     it may have got one that changes something; else TIMED_OUT or UNAVAILABLE. Beyond the limits: OVERLOADED.
-    `on_lost` hears of every connection that was there and broke, but for the end by `close`.
+    `on_lost` hears of every connection that was there and broke, but for the end by `close`. Where the transport proves
+    who answers, that has to be `expects`.
     """
 
     def __init__(
@@ -42,7 +44,9 @@ class RpcChannel:
         entropy: Entropy,
         settings: RpcClientSettings,
         on_lost: Callable[[], None] | None = None,
+        expects: PeerIdentity | None = None,
     ) -> None:
+        self._expects = expects
         self._transport = transport
         self._address = address
         self._clock = clock
@@ -249,6 +253,7 @@ class RpcChannel:
 
     async def _greet(self, connection: ClientConnection) -> None:
         """Agree on a version. Raises HandshakeError, ConnectionEndedError."""
+        self._check_identity(connection)
         versions = self._settings.versions
         body, _ = methods.HELLO.request.encode(Hello(versions.oldest, versions.newest, self._settings.is_node))
         call = connection.begin(methods.HELLO.number, body, b"", on_end=_nothing, on_late_answer=_ignore)
@@ -274,6 +279,13 @@ class RpcChannel:
             self._back_off()
         if self._on_lost is not None and not self._is_closed:
             self._on_lost()
+
+    def _check_identity(self, connection: ClientConnection) -> None:
+        """Before anything is said: another process of the cluster, too, may have been given the address, or taken it.
+        Raises HandshakeError."""
+        found = connection.identity
+        if found is not None and self._expects is not None and found != self._expects:
+            raise HandshakeError(f"{self._expects} was to answer at {self._address}, and {found} did")
 
     def _back_off(self) -> None:
         settings = self._settings

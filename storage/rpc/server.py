@@ -4,7 +4,8 @@ import asyncio
 
 import structlog
 
-from storage.rpc.connection_slots import ConnectionSlots, PeerKind
+from cluster.tls.peer_identity import PeerKind
+from storage.rpc.connection_slots import ConnectionSlots
 from storage.rpc.node_api import NodeApi
 from storage.rpc.peer_api import PeerApi
 from storage.rpc.rpc_settings import RpcServerSettings

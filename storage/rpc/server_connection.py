@@ -10,8 +10,8 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.tls.peer_identity import PeerIdentity, PeerKind
 from storage.rpc import messages
-from storage.rpc.connection_slots import PeerKind
 from storage.rpc.framing import (
     FRAME_BYTES_MAX,
     HELLO_FRAME_BYTES_MAX,
@@ -25,6 +25,7 @@ from storage.rpc.handshake import Welcome
 from storage.rpc.methods import FAILURE, HELLO, NODE_METHODS, PEER_METHODS, MalformedMessageError, Method
 from storage.rpc.node_api import NodeApi
 from storage.rpc.peer_api import PeerApi
+from storage.rpc.peer_rights import fault_of_call, fault_of_hello
 from storage.rpc.release import release_requests
 from storage.rpc.rpc_settings import RpcServerSettings
 from storage.rpc.stranger_log import StrangerLog
@@ -82,6 +83,7 @@ class ServerConnection:
         self._log = log
         self._on_introduced = on_introduced
         self._kind = PeerKind.STRANGER
+        self._identity: PeerIdentity | None = None
         self._hello_timer: asyncio.TimerHandle | None = None
         self._asked_ms = 0.0
         self._calls = _calls_of(node, NODE_METHODS)
@@ -116,6 +118,7 @@ class ServerConnection:
 
     def stream_began(self, stream: Stream) -> None:
         self._stream = stream
+        self._identity = stream.identity
         loop = asyncio.get_running_loop()
         self._hello_timer = loop.call_later(self._settings.hello_timeout_ms / 1000, self._hello_is_late)
         self._on_began(self)
@@ -220,6 +223,11 @@ class ServerConnection:
             self._log.warn("rpc.malformed_request", method=method.name, reason=str(error))
             self._write(_failure(frame.request_id, ServerError(ProblemCode.UNSUPPORTED, str(error))))
             return
+        fault = fault_of_call(self._identity, method, request)
+        if fault is not None:
+            self._log.warn("rpc.call_refused", method=method.name, reason=fault)
+            self._write(_failure(frame.request_id, ServerError(ProblemCode.FORBIDDEN, fault)))
+            return
         task = asyncio.get_running_loop().create_task(self._answer(frame.request_id, known, request))
         self._serving[frame.request_id] = _Serving(task, frame.size_bytes)
         self._serving_bytes += frame.size_bytes
@@ -233,6 +241,10 @@ class ServerConnection:
             hello = HELLO.request.decode(frame.body, frame.attachment)
         except MalformedMessageError as error:
             self._distrust(str(error))
+            return
+        fault = fault_of_hello(self._identity, hello)
+        if fault is not None:
+            self._turn_away(frame, "rpc.peer_refused", fault)
             return
         ours = self._settings.versions
         version = ours.common_with(hello)
@@ -249,10 +261,14 @@ class ServerConnection:
             f"the node speaks versions {ours.oldest} to {ours.newest} of the protocol, and who dialled it "
             f"{hello.oldest} to {hello.newest}: upgrade the older one"
         )
-        self._write(_failure(frame.request_id, ServerError(ProblemCode.UNSUPPORTED, refusal)))
+        self._turn_away(frame, "rpc.no_common_version", refusal)
+
+    def _turn_away(self, frame: Frame, event: str, reason: str) -> None:
+        """Whoever has not been introduced: it is told why, and hung up on."""
+        self._write(_failure(frame.request_id, ServerError(ProblemCode.UNSUPPORTED, reason)))
         self._waiting.clear()
         if self._stream is not None:
-            self._log.warn("rpc.no_common_version", peer=self._stream.peer, reason=refusal)
+            self._log.warn(event, peer=self._stream.peer, reason=reason)
             self._stream.close()
 
     def _cancel(self, request_id: int) -> None:

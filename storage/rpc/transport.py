@@ -7,6 +7,7 @@ come at any moment, and says nothing about which of the written bytes arrived.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from cluster.tls.peer_identity import PeerIdentity
 from storage.rpc.framing import Buffer
 
 
@@ -32,6 +33,11 @@ class Stream(Protocol):
     @property
     def peer(self) -> str:
         """Who is at the other end, for people."""
+        ...
+
+    @property
+    def identity(self) -> PeerIdentity | None:
+        """Who the other end has proved to be; None where nobody proves anything."""
         ...
 
     def write(self, buffers: Sequence[Buffer]) -> None:

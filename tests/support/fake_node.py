@@ -57,6 +57,7 @@ ANSWERS: dict[str, Any] = {
     "heartbeat": membership_messages.HeartbeatResponse(
         4, 5, [membership_messages.Ownership(TOPIC_ID, 2, 4, True)], 15_000
     ),
+    "quota_shares": quota_messages.QuotaSharesResponse([[quota_messages.QuotaGrant("billing", 20.0, 10.0)]]),
     "members": membership_messages.MembersResponse(
         5,
         [
@@ -85,6 +86,9 @@ ANSWERS: dict[str, Any] = {
     "adopt": schedule_messages.AdoptResponse(7, 3),
 }
 REQUESTS: dict[str, Any] = {
+    "quota_shares": quota_messages.QuotaSharesRequest(
+        "gateway", [quota_messages.QuotaAsk("topic/orders", 100, [quota_messages.QuotaWant("billing", 30.0)])]
+    ),
     "produce": messages.ProduceRequest(TOPIC_ID, 2, bytearray(b"batch" * 1000), acks=1, timeout_ms=5000),
     "receive": messages.ReceiveRequest([TOPIC_ID], GROUP_ID, "me", 10, 1000, wait_ms=5000, visibility_ms=0),
     "settle": messages.SettleRequest(

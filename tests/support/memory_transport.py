@@ -5,6 +5,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from cluster.tls.peer_identity import PeerIdentity
 from storage.rpc.framing import Buffer
 from storage.rpc.transport import Listener, StreamHandler
 
@@ -21,6 +22,9 @@ class MemoryTransport:
         self.dials = 0
         self.is_cut = False
         self.hang = False
+        self.dialling: PeerIdentity | None = None
+        self.answering: PeerIdentity | None = None
+        """What each end proves to be, from now on."""
         self._accepts: dict[str, Callable[[], StreamHandler]] = {}
 
     async def dial(self, address: str, handler: StreamHandler) -> None:
@@ -34,6 +38,7 @@ class MemoryTransport:
         if accept is None:
             raise ConnectionRefusedError(address)
         near, far = MemoryStream(self, handler, peer=address), MemoryStream(self, accept(), peer="client")
+        near.identity, far.identity = self.answering, self.dialling
         near.other, far.other = far, near
         self.streams += [near, far]
         far.handler.stream_began(far)
@@ -60,6 +65,7 @@ class MemoryStream:
     """One end. `other` is the peer's."""
 
     other: "MemoryStream"
+    identity: PeerIdentity | None = None
 
     def __init__(self, transport: MemoryTransport, handler: StreamHandler, *, peer: str) -> None:
         self.handler = handler

@@ -15,6 +15,7 @@ from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore, KeyValue, unchanged
 from cluster.ports.entropy import Entropy
+from cluster.tls.peer_identity import node_identity
 from storage.node.replicas.peer_directory import PEER_CLIENT
 from storage.node.replicas.suspicion import (
     DeclareDead,
@@ -115,7 +116,7 @@ class FailureDetector:
         """Hold a connection; say when it breaks."""
         node_id, incarnation = registration.node_id, registration.incarnation
         lost = asyncio.Event()
-        peer = self._remote(registration.address, on_lost=lost.set)
+        peer = self._remote(registration, on_lost=lost.set)
         try:
             while True:
                 lost.clear()
@@ -128,14 +129,15 @@ class FailureDetector:
         finally:
             await peer.close()
 
-    def _remote(self, address: str, *, on_lost: Callable[[], None] | None = None) -> RemotePeer:
+    def _remote(self, node: NodeRegistration, *, on_lost: Callable[[], None] | None = None) -> RemotePeer:
         return RemotePeer(
             self._transport,
-            address,
+            node.address,
             clock=self._clock,
             entropy=self._entropy,
             settings=self._settings.client,
             on_lost=on_lost,
+            expects=node_identity(node.node_id),
         )
 
     async def _who_is_at(self, peer: RemotePeer) -> tuple[int, int] | None:
@@ -164,7 +166,7 @@ class FailureDetector:
         finding = ProbeOutcome.SILENT
         watched = self._watched.get(probe.node_id)
         if watched is not None:
-            peer = self._remote(watched[0].address)
+            peer = self._remote(watched[0])
             try:
                 async with asyncio.timeout(self._settings.suspicion.try_timeout_ms / 1000):
                     found = await self._who_is_at(peer)

@@ -3,8 +3,10 @@
 from typing import Protocol
 
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
+from cluster.tls.peer_identity import node_identity
 from storage.rpc.node_connections import NodeConnections
 from storage.rpc.peer_api import PeerApi
 from storage.rpc.peer_client import RemotePeer
@@ -35,8 +37,15 @@ class PeerDirectory:
         entropy: Entropy,
         settings: RpcClientSettings = PEER_CLIENT,
     ) -> None:
-        def connect(address: str) -> RemotePeer:
-            return RemotePeer(transport, address, clock=clock, entropy=entropy, settings=settings)
+        def connect(node: NodeRegistration) -> RemotePeer:
+            return RemotePeer(
+                transport,
+                node.address,
+                clock=clock,
+                entropy=entropy,
+                settings=settings,
+                expects=node_identity(node.node_id),
+            )
 
         self._connections = NodeConnections.following(metadata, connect)
 

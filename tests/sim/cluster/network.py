@@ -263,6 +263,10 @@ class SimStream:
         return self._peer
 
     @property
+    def identity(self) -> None:
+        return None
+
+    @property
     def has_unread(self) -> bool:
         return bool(self._incoming)
 

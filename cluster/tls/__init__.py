@@ -1,0 +1,1 @@
+"""Connections that nobody else reads: contexts from files, who is at the other end, and a listener."""
