@@ -41,6 +41,7 @@ class ProblemCode(Problem, Enum):
     UNSUPPORTED_MEDIA_TYPE = Problem(415, False, "The content type or encoding is not supported")
     HEADERS_TOO_LARGE = Problem(431, False, "The headers are larger than the limit")
     MALFORMED_HTTP = Problem(400, False, "What was sent is not HTTP")
+    TLS_REQUIRED = Problem(400, False, "The server is called by https here, and not by http")
     HOST_NOT_ALLOWED = Problem(421, False, "The server is not served under this name")
     ORIGIN_NOT_ALLOWED = Problem(403, False, "A web page of another origin may not do this")
     # What it is about

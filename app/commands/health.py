@@ -1,9 +1,10 @@
 """`acklog health`: whether the server of this container serves. An image has no curl, and needs none."""
 
 import http.client
+import ssl
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -21,6 +22,13 @@ TIMEOUT_SECONDS = 3
 ANSWER_BYTES_MAX = 4096
 FIRST_PROCESS = "/proc/1/cmdline"
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+class _Address(NamedTuple):
+    host: str
+    port: int
+    speaks_tls: bool
+
 
 _PROCESS = typer.Argument(metavar="[PROCESS]", help="serve, node or gateway; without it what the first process runs.")
 _ARGUMENTS = typer.Argument(metavar="[-- OPTIONS]", help="Options as that command got them: -- --port 9000.")
@@ -41,9 +49,9 @@ def health(
     """
     session = session_of(context)
     name, options = (process, arguments or []) if process else _of_first_process()
-    host, port = _address(name, session.surroundings.environment, options)
+    address = _address(name, session.surroundings.environment, options)
     path = "/healthz" if is_alive else "/readyz"
-    status, text = _ask(host, port, path)
+    status, text = _ask(address, path)
     sys.stdout.write(f"{text.strip()}\n")
     if status != 200:
         raise typer.Exit(ExitCode.FAILED)
@@ -63,7 +71,7 @@ def _of_first_process() -> tuple[str, list[str]]:
     return words[found], words[found + 1 :]
 
 
-def _address(name: str, environment: "Mapping[str, str]", options: "Sequence[str]") -> tuple[str, int]:
+def _address(name: str, environment: "Mapping[str, str]", options: "Sequence[str]") -> _Address:
     """Raises UsageError."""
     from app.configuration.configured_process import PROCESSES
     from app.configuration.setting_error import SettingsError
@@ -71,27 +79,33 @@ def _address(name: str, environment: "Mapping[str, str]", options: "Sequence[str
     if name not in PROCESSES:
         raise UsageError(f"there is no process {name!r}", hint=f"It may be {', '.join(PROCESSES)}.")
     try:
-        host, port = _listens_on(configure_here(name, environment, options))
+        host, port, speaks_tls = _listens_on(configure_here(name, environment, options))
     except SettingsError as error:
         raise UsageError(str(error)) from None
     if not port:
         raise UsageError("the server was told to take any free port, so nobody knows where it listens")
-    return _EVERY_ADDRESS.get(host, host), port
+    return _Address(_EVERY_ADDRESS.get(host, host), port, speaks_tls)
 
 
-def _listens_on(process: "ConfiguredProcess") -> tuple[str, int]:
+def _listens_on(process: "ConfiguredProcess") -> _Address:
     from app.configuration.node_options import NodeOptions
     from app.configuration.server_settings import Settings
+    from app.configuration.tls_options import TlsOptions
 
+    tls = process.loaded.make(TlsOptions)
+    speaks_tls = tls.is_on or bool(tls.pki)
     if NodeOptions in process.sources.kinds:
-        return process.loaded.make(NodeOptions).http_address
+        return _Address(*process.loaded.make(NodeOptions).http_address, speaks_tls)
     settings = process.loaded.make(Settings)
-    return settings.host, settings.port
+    return _Address(settings.host, settings.port, speaks_tls)
 
 
-def _ask(host: str, port: int, path: str) -> tuple[int, str]:
+def _ask(address: _Address, path: str) -> tuple[int, str]:
     """The status, 0 without an answer, and what was said."""
-    connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
+    host, port, speaks_tls = address
+    connection = (
+        _tls_connection(host, port) if speaks_tls else http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
+    )
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -100,3 +114,16 @@ def _ask(host: str, port: int, path: str) -> tuple[int, str]:
         return 0, f"no answer from {host}:{port}: {error}"
     finally:
         connection.close()
+
+
+def _tls_connection(host: str, port: int) -> http.client.HTTPSConnection:
+    """Nothing is told it, and nothing is believed but that somebody answers on a port of this machine: whom the
+    certificate names does not matter, and its hosts are those that others call."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=context)
+
+
+def _connection(host: str, port: int) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)

@@ -10,9 +10,11 @@ from app.configuration.setting_fields import (
     check_fields,
     number,
     option_of,
+    switch,
     text,
     where_to_set,
 )
+from app.configuration.tls_options import PEER_GROUPS, TLS_GROUPS, PeerOptions, TlsOptions
 from app.configuration.trace_options import TRACE_GROUPS, TraceOptions
 from storage.rpc.tcp_transport import parse_address
 
@@ -25,6 +27,7 @@ class NodeOptions:
     id: int = number(0, 1, NODE_ID_MAX, "number of this node, which no other node may have; must be given")
     data_dir: str = text("./data", "where the node keeps its logs")
     listen: str = text("127.0.0.1:7000", "address for gateways and other nodes; port 0 picks a free one")
+    insecure: bool = switch(False, "listen on other machines' networks without TLS between nodes and gateways")
     advertise: str = text("", "address where they reach this node; empty: the one it listens on")
     rack: str = text("", "what fails together with this node (rack, zone, host); empty: nothing else")
     http: str = text("127.0.0.1:7080", "address of /healthz, /readyz and /metrics; port 0 picks a free one")
@@ -58,6 +61,10 @@ class NodeOptions:
             )
 
     @property
+    def listen_address(self) -> tuple[str, int]:
+        return self._address("listen")
+
+    @property
     def http_address(self) -> tuple[str, int]:
         return self._address("http")
 
@@ -81,12 +88,12 @@ class NodeOptions:
 
 
 NODE_GROUPS = {
-    "Who it is, and where": ("id", "listen", "advertise", "rack", "http", "allowed_hosts"),
+    "Who it is, and where": ("id", "listen", "advertise", "insecure", "rack", "http", "allowed_hosts"),
     "What it keeps, and what it says": ("data_dir", "log_level", "metric_names_max", "leave_timeout_ms"),
 }
 
 NODE = SettingSources(
     program="acklog node",
-    kinds=(NodeOptions, EtcdOptions, TraceOptions),
-    groups=NODE_GROUPS | TRACE_GROUPS | ETCD_GROUPS,
+    kinds=(NodeOptions, TlsOptions, PeerOptions, EtcdOptions, TraceOptions),
+    groups=NODE_GROUPS | TLS_GROUPS | PEER_GROUPS | TRACE_GROUPS | ETCD_GROUPS,
 )

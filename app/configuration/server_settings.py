@@ -17,6 +17,7 @@ from app.configuration.setting_fields import (
     text,
     where_to_set,
 )
+from app.configuration.tls_options import TLS_GROUPS, TlsOptions
 from app.configuration.trace_options import TRACE_GROUPS, TraceOptions
 
 __all__ = ["ENVIRONMENT_PREFIX", "NODE_PREFIX", "SERVE", "Settings", "option_of", "option_parser"]
@@ -180,7 +181,11 @@ SERVER_GROUPS = {
 }
 """Settings by what they are about, as the help and the documentation show them."""
 
-SERVE = SettingSources(program="acklog serve", kinds=(Settings, TraceOptions), groups=SERVER_GROUPS | TRACE_GROUPS)
+SERVE = SettingSources(
+    program="acklog serve",
+    kinds=(Settings, TlsOptions, TraceOptions),
+    groups=SERVER_GROUPS | TLS_GROUPS | TRACE_GROUPS,
+)
 
 
 def option_parser() -> argparse.ArgumentParser:

@@ -8,21 +8,23 @@ from app.auth.tokens import TokenTable
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.server_settings import Settings
+from app.configuration.tls_options import PeerOptions, TlsOptions, completed, completed_peers
 from app.configuration.trace_options import TraceOptions
 from app.http.protocol.server import HttpServer, bind, url_of
 from app.processes.cluster_gateway import start_cluster_gateway
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.processes.etcd_connection import connect_to_etcd
+from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
-from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
+from app.processes.gateway_server import OTHER_ADDRESS, gateway_config
 from app.processes.process_figures import ProcessFigures
+from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_hang_ups, run_process
 from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
-from storage.rpc.tcp_transport import TcpTransport
 
 
 async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProcess) -> None:
@@ -38,22 +40,25 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
         process.loaded.make(TraceOptions), entropy, service="acklog-gateway", instance=instance_of(settings, entropy)
     )
     figures = ProcessFigures(clock)
-    store = await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
     in_thread = ThreadExecutor(threads=1, name="acklog-load").run
+    tls_options = completed(process.loaded.make(TlsOptions), "gateway")
+    peers = completed_peers(process.loaded.make(PeerOptions), tls_options, "gateway")
+    tls = ProcessTls.load(tls_options, peers, clock=clock, in_thread=in_thread)
+    store = await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
     cluster_gateway = await start_cluster_gateway(
         store=store,
-        transport=TcpTransport(),
+        transport=tls.transport(opening_max=1),
         clock=clock,
         entropy=entropy,
         settings=settings,
         tokens=tokens,
-        collectors=(*figures.of_gateway(), *tracing.collectors),
+        collectors=(*figures.of_gateway(), *tracing.collectors, *tls.collectors),
         tracer=tracing.tracer,
         in_thread=in_thread,
     )
 
     manager = ServiceManager(process.environment)
-    reloads = Reloads(process, in_thread=in_thread, settings=settings, tokens=tokens)
+    reloads = Reloads(process, in_thread=in_thread, settings=settings, tokens=tokens, look=tls.watch.look)
 
     async def begin_shutdown() -> None:
         manager.stopping()
@@ -61,18 +66,21 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
 
     async def close() -> None:
         figures.close()
+        tls.watch.close()
         await cluster_gateway.close()
         await tracing.close()
 
     server = HttpServer(
         gateway_config(cluster_gateway.gateway, backlog=plan.backlog),
-        on_listening=partial(_welcome, settings, etcd, manager),
+        on_listening=partial(_welcome, settings, tls.scheme, etcd, manager),
         before_stop=begin_shutdown,
         after_stop=close,
+        tls=tls.listening(opening_max=plan.backlog),
     )
     report(plan)
     pass_over_what_is_there()
     figures.start()
+    tls.watch.start()
     with heeding_hang_ups(reload=reloads.ask, stop=server.stop):
         await server.serve(sockets=[listener])
 
@@ -81,8 +89,8 @@ def run(settings: Settings, etcd: EtcdOptions, process: ConfiguredProcess) -> No
     run_process(serve(settings, etcd, process))
 
 
-def _welcome(settings: Settings, etcd: EtcdOptions, manager: ServiceManager, port: int) -> None:
-    url = url_of(settings.host, port)
+def _welcome(settings: Settings, scheme: str, etcd: EtcdOptions, manager: ServiceManager, port: int) -> None:
+    url = url_of(settings.host, port, scheme=scheme)
     sys.stdout.write(f"Acklog's gateway listens on {url} (documentation: {url}/docs), etcd: {etcd.etcd}\n")
     sys.stdout.flush()
     manager.ready()

@@ -1,28 +1,16 @@
-"""uvicorn around a gateway, embedded or in a cluster, and what is checked before. (Not in `app.processes.server`, which
+"""uvicorn around a gateway, embedded or in a cluster. (Not in `app.processes.server`, which
 brings in the coordination store of the embedded server: a fifth of what a cluster's process would load, for
 nothing.)"""
 
 import uvicorn
 
-from app.configuration.server_settings import Settings
-from app.configuration.setting_error import SettingsError
 from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
 from app.http.protocol.single_send_protocol import make_server_protocol
-from app.http.protocol.web_guard import guard_of, is_loopback
+from app.http.protocol.web_guard import guard_of
 from app.processes.process_constants import GRACE_SECONDS
 
 OTHER_ADDRESS = "Give another --host or --port (--port 0 takes a free one)."
-
-
-def check_exposure(settings: Settings) -> None:
-    """Refuse to offer an open queue to the network by mistake. Raises SettingsError."""
-    if settings.tokens_file or settings.insecure or is_loopback(settings.host):
-        return
-    raise SettingsError(
-        f"--host {settings.host} is reachable from other machines and there is no --tokens-file: anybody could read "
-        "and write. Give a tokens file, listen on 127.0.0.1, or say --insecure if that is what you want."
-    )
 
 
 def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:

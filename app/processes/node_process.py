@@ -12,6 +12,7 @@ from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.server_settings import Settings
+from app.configuration.tls_options import PeerOptions, TlsOptions, completed, completed_peers
 from app.configuration.trace_options import TraceOptions
 from app.http.protocol.limited_protocol import make_http_protocol
 from app.http.protocol.server import HttpServer, bind, url_of
@@ -19,10 +20,12 @@ from app.http.protocol.web_guard import guard_of
 from app.processes.cluster_node import ClusterNode, start_cluster_node
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.processes.etcd_connection import connect_to_etcd
+from app.processes.exposure import check_node_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from app.processes.process_figures import ProcessFigures
+from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_hang_ups, run_process
@@ -35,7 +38,6 @@ from storage.log.directory_role import claim_for_node
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.schedule.sqlite_schedule_indexes import SqliteScheduleIndexes
 from storage.node.table.sqlite_table_index import SqliteTableIndexes
-from storage.rpc.tcp_transport import TcpTransport
 from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
 from storage.table.table_index import TABLES_DIRECTORY
 
@@ -51,6 +53,9 @@ async def serve(
     see `app.processes.cluster_node`. `process` is who told it the settings."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     collect_rarely()
+    tls_options = completed(process.loaded.make(TlsOptions), f"node-{options.id}")
+    peers = completed_peers(process.loaded.make(PeerOptions), tls_options, f"node-{options.id}")
+    check_node_exposure(options, peers)
     process_settings = options.process_settings()
     log_store = node_settings.log_store
     plan = plan_descriptors(
@@ -72,11 +77,12 @@ async def serve(
     disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
+    tls = ProcessTls.load(tls_options, peers, clock=clock, in_thread=io.run)
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
     await io.run(partial(claim_for_node, disk, options.id, embedded_path=COORDINATION_FILE))
     node = await start_cluster_node(
         store=await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call),
-        transport=TcpTransport(),
+        transport=tls.transport(opening_max=rpc_server.strangers_max),
         disk=disk,
         io=io,
         clock=clock,
@@ -94,21 +100,24 @@ async def serve(
 
     async def close() -> None:
         figures.close()
+        tls.watch.close()
         await node.close()
         await tracing.close()
 
     manager = ServiceManager(process.environment)
     server = HttpServer(
-        _config(node, options, (*figures.of_node(), *tracing.collectors)),
-        on_listening=partial(_welcome, node, options, manager),
+        _config(node, options, (*figures.of_node(), *tracing.collectors, *tls.collectors)),
+        on_listening=partial(_welcome, node, options, tls.scheme, manager),
         before_stop=partial(_hand_over, node, manager),
         after_stop=close,
+        tls=tls.listening(opening_max=HTTP_CONNECTIONS_MAX),
     )
     report(plan)
     pass_over_what_is_there()
     figures.start()
+    tls.watch.start()
     ending = asyncio.create_task(_stop_at_the_end(node, server), name="end of the node")
-    with heeding_hang_ups(reload=Reloads(process, in_thread=io.run).ask, stop=server.stop):
+    with heeding_hang_ups(reload=Reloads(process, in_thread=io.run, look=tls.watch.look).ask, stop=server.stop):
         await server.serve(sockets=[listener])
     ending.cancel()
     if node.end.reason is not None:
@@ -150,8 +159,8 @@ def run(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings, pr
     run_process(serve(options, etcd, node_settings, process))
 
 
-def _welcome(node: ClusterNode, options: NodeOptions, manager: ServiceManager, port: int) -> None:
-    url = url_of(options.http_address[0], port)
+def _welcome(node: ClusterNode, options: NodeOptions, scheme: str, manager: ServiceManager, port: int) -> None:
+    url = url_of(options.http_address[0], port, scheme=scheme)
     sys.stdout.write(
         f"Acklog's node {options.id} serves on {node.address}, stores in {options.data_dir}, health: {url}\n"
     )

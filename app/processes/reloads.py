@@ -35,6 +35,10 @@ class _News(NamedTuple):
     tokens: TokenTable | None
 
 
+async def _nothing_to_see() -> None:
+    """Of a process without certificates."""
+
+
 class Reloads:
     """For one event loop. `settings` and `tokens` are those that the server goes by, and are changed; a node has
     neither, and a server that is open to everybody has no tokens."""
@@ -46,12 +50,15 @@ class Reloads:
         in_thread: InThread,
         settings: Settings | None = None,
         tokens: TokenTable | None = None,
+        look: Callable[[], Awaitable[None]] = _nothing_to_see,
     ) -> None:
+        """`look` has the files of certificates looked at."""
         self._process = process
         self._in_thread = in_thread
         self._settings = settings
         self._tokens = tokens
         self._running = told(process)
+        self._look = look
         self._is_wanted = False
         self._task: asyncio.Task[None] | None = None
 
@@ -74,7 +81,8 @@ class Reloads:
             self._task = None
 
     async def reload(self) -> None:
-        """What is wrong is told in the log, and changes nothing."""
+        """What is wrong is told in the log, and changes nothing. Certificates are a matter of their own."""
+        await self._look()
         try:
             news = await self._in_thread(self._read)
         except (SettingsError, TokensFileError) as error:

@@ -8,16 +8,19 @@ from functools import partial
 from app.auth.tokens import TokenTable
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.server_settings import Settings
+from app.configuration.tls_options import TlsOptions, completed
 from app.configuration.trace_options import TraceOptions
 from app.http.protocol.server import HttpServer, bind, url_of
 from app.processes.descriptors import plan_descriptors, raise_descriptor_limit, report
 from app.processes.embedded import EmbeddedServer, start_embedded
 from app.processes.embedded_store import open_store
+from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
-from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
+from app.processes.gateway_server import OTHER_ADDRESS, gateway_config
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
+from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_hang_ups, run_process
@@ -56,6 +59,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
+    tls = ProcessTls.load(completed(process.loaded.make(TlsOptions), "server"), None, clock=clock, in_thread=io.run)
     store = await open_store(
         settings.data_dir,
         disk,
@@ -75,28 +79,31 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
         schedule_indexes=_schedule_indexes(settings),
         table_indexes=_table_indexes(settings),
         tokens=tokens,
-        collectors=(*figures.of_embedded(), *tracing.collectors),
+        collectors=(*figures.of_embedded(), *tracing.collectors, *tls.collectors),
         tracer=tracing.tracer,
     )
 
     manager = ServiceManager(process.environment)
-    reloads = Reloads(process, in_thread=io.run, settings=settings, tokens=tokens)
+    reloads = Reloads(process, in_thread=io.run, settings=settings, tokens=tokens, look=tls.watch.look)
 
     async def close() -> None:
         figures.close()
+        tls.watch.close()
         watching.cancel()  # a store that is closed is not one that failed
         await embedded.close()
         await tracing.close()
 
     server = HttpServer(
         gateway_config(embedded.gateway, backlog=plan.backlog),
-        on_listening=partial(_welcome, settings, manager),
+        on_listening=partial(_welcome, settings, tls.scheme, manager),
         before_stop=partial(_begin_shutdown, embedded, manager),
         after_stop=close,
+        tls=tls.listening(opening_max=plan.backlog),
     )
     report(plan)
     pass_over_what_is_there()
     figures.start()
+    tls.watch.start()
     end = NodeEnd()
     watching = asyncio.create_task(_watch_storage(embedded, server, end, clock), name="storage watch")
     with heeding_hang_ups(reload=reloads.ask, stop=server.stop):
@@ -135,13 +142,13 @@ def run(settings: Settings, node_settings: NodeSettings, process: ConfiguredProc
     run_process(serve(settings, node_settings, process))
 
 
-def _welcome(settings: Settings, manager: ServiceManager, port: int) -> None:
-    _print_welcome(settings, port)
+def _welcome(settings: Settings, scheme: str, manager: ServiceManager, port: int) -> None:
+    _print_welcome(settings, scheme, port)
     manager.ready()
 
 
-def _print_welcome(settings: Settings, port: int) -> None:
-    url = url_of(settings.host, port)
+def _print_welcome(settings: Settings, scheme: str, port: int) -> None:
+    url = url_of(settings.host, port, scheme=scheme)
     authorization = " -H 'Authorization: Bearer TOKEN'" if settings.tokens_file else ""
     lines = [
         f"Acklog listens on {url} (documentation: {url}/docs)",

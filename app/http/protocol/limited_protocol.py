@@ -335,7 +335,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             is_answering = self._running is not None and not self._running.response_complete
             if is_answering or self.pipeline or self.transport.is_closing():
                 return
-            self.transport.write(_answer(self._last_word))
+            self.transport.write(whole_answer(self._last_word))
         self.transport.close()
 
 
@@ -351,7 +351,7 @@ def without_upgrade(method: bytes, url: bytes, version: str, headers: list[tuple
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
-def _answer(error: ServerError) -> bytes:
+def whole_answer(error: ServerError) -> bytes:
     """A whole HTTP answer with the problem document."""
     response = problem_response(error, {"connection": "close"})
     status = HTTPStatus(error.code.status)

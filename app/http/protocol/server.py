@@ -1,16 +1,37 @@
 """uvicorn with an orderly start and an orderly stop: what every process of Acklog that answers HTTP runs."""
 
+import asyncio
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
 
+from acklog.wire.problems import ProblemCode
 from app.configuration.setting_error import SettingsError
+from app.http.protocol.limited_protocol import whole_answer
+from cluster.errors import ServerError
+from cluster.tls.current_context import CurrentContext
+from cluster.tls.tls_listener import Refusal, TlsListener, TlsListenerSettings
 
 BACKLOG = 4096
+CLEAR_REFUSED = ServerError(
+    ProblemCode.TLS_REQUIRED,
+    "this port speaks TLS: call it by https://, with --ca-file where the authority is a private one",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTls:
+    """What connections are opened with. `on_refused` hears of those that came to nothing."""
+
+    context: CurrentContext
+    settings: TlsListenerSettings
+    on_refused: Callable[[Refusal, str], None]
 
 
 class HttpServer(uvicorn.Server):
@@ -24,8 +45,11 @@ class HttpServer(uvicorn.Server):
         on_listening: Callable[[int], None],
         before_stop: Callable[[], Awaitable[None]],
         after_stop: Callable[[], Awaitable[None]],
+        tls: HttpTls | None = None,
     ) -> None:
+        """`tls` None: in clear."""
         super().__init__(config)
+        self._tls = tls
         self._on_listening = on_listening
         self._before_stop = before_stop
         self._after_stop = after_stop
@@ -44,9 +68,29 @@ class HttpServer(uvicorn.Server):
             host, port = listener.getsockname()[:2]
             detail = f"{error.strerror or error}. Another process has taken it since this one began to start."
             raise SettingsError(f"Cannot listen on {host}:{port}: {detail}") from None
-        await super().startup(sockets)
+        await super().startup(sockets if self._tls is None else [])
+        if self._tls is not None:
+            self.servers = [self._secure(listener, self._tls) for listener in sockets or ()]
         if self.started:
             self._on_listening(int(self.servers[0].sockets[0].getsockname()[1]))
+
+    def _secure(self, listener: socket.socket, tls: HttpTls) -> Any:
+        """In the place of the `asyncio.Server` that uvicorn would make."""
+        settings = replace(tls.settings, clear_answer=whole_answer(CLEAR_REFUSED))
+        return TlsListener(
+            listener,
+            self._make_protocol,
+            context=lambda: tls.context.context,
+            settings=settings,
+            on_refused=tls.on_refused,
+        )
+
+    def _make_protocol(self) -> asyncio.Protocol:
+        make: Any = self.config.http_protocol_class
+        protocol: asyncio.Protocol = make(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return protocol
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._before_stop()
@@ -76,5 +120,5 @@ def bind(host: str, port: int, *, what_to_do: str) -> socket.socket:
     return listener
 
 
-def url_of(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def url_of(host: str, port: int, *, scheme: str = "http") -> str:
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -1,0 +1,84 @@
+"""The TLS of one process: what it is called with, what it speaks with the others of its cluster, and the files behind
+both, which are looked at as long as it runs."""
+
+from functools import partial
+
+from prometheus_client.registry import Collector
+
+from app.configuration.setting_error import SettingsError
+from app.configuration.tls_options import PeerOptions, TlsOptions
+from app.http.protocol.server import HttpTls
+from app.processes.certificate_watch import CertificateWatch, Held
+from app.processes.refused_connections import RefusedConnections
+from app.processes.reloads import InThread
+from cluster.ports.clock import Clock
+from cluster.tls.contexts import http_server_context
+from cluster.tls.current_context import CurrentContext
+from cluster.tls.peer_tls import PeerTls, TlsUse
+from cluster.tls.tls_files import TlsFilesError
+from cluster.tls.tls_listener import TlsListenerSettings
+from storage.rpc.tcp_transport import TcpTransport
+from storage.rpc.tls_transport import TlsTransport
+from storage.rpc.transport import NodeTransport
+
+HTTP, PEERS = "http", "peers"
+"""What certificates are for, as the metrics call it."""
+
+
+class ProcessTls:
+    """`load` it before the process serves, `start` its `watch` on the event loop, and close that there."""
+
+    def __init__(
+        self, options: TlsOptions, http: CurrentContext | None, peers: PeerTls | None, watch: CertificateWatch
+    ) -> None:
+        """For `load` only."""
+        self._options = options
+        self._http = http
+        self._peers = peers
+        self._refused = RefusedConnections()
+        self.watch = watch
+
+    @classmethod
+    def load(cls, options: TlsOptions, peers: PeerOptions | None, *, clock: Clock, in_thread: InThread) -> "ProcessTls":
+        """Of options that are complete. Blocks. Raises SettingsError for files that cannot be used."""
+        http_context: CurrentContext | None = None
+        peer_tls: PeerTls | None = None
+        held: list[Held] = []
+        try:
+            if options.is_on:
+                make = partial(http_server_context, client_certificates=options.client_certificates)
+                http_context = CurrentContext(options.files, make)
+                held.append(Held(HTTP, options.tls_certificate_file, (http_context,)))
+            if peers is not None and peers.use is not TlsUse.OFF:
+                peer_tls = PeerTls.load(peers.use, peers.files)
+                held.append(Held(PEERS, peers.peer_certificate_file, (peer_tls.accepting, peer_tls.dialling)))
+        except TlsFilesError as error:
+            raise SettingsError(str(error)) from None
+        watch = CertificateWatch(held, clock=clock, in_thread=in_thread, interval_ms=options.tls_check_interval_ms)
+        return cls(options, http_context, peer_tls, watch)
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self._http is None else "https"
+
+    @property
+    def collectors(self) -> tuple[Collector, ...]:
+        return self.watch, self._refused
+
+    def listening(self, *, opening_max: int) -> HttpTls | None:
+        """How connections are opened that speak HTTP; None: in clear. `opening_max` descriptors are there for those
+        that are not open yet."""
+        if self._http is None:
+            return None
+        settings = TlsListenerSettings(
+            takes_clear=self._options.tls_accept_clear,
+            opening_max=min(opening_max, self._options.tls_handshakes_max),
+            handshake_timeout_ms=self._options.tls_handshake_timeout_ms,
+        )
+        return HttpTls(self._http, settings, partial(self._refused.note, HTTP))
+
+    def transport(self, *, opening_max: int) -> NodeTransport:
+        """Between the processes of the cluster."""
+        if self._peers is None:
+            return TcpTransport()
+        return TlsTransport(self._peers, opening_max=opening_max, on_refused=partial(self._refused.note, PEERS))
