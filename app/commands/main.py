@@ -18,6 +18,9 @@ from app.commands.fsck import fsck
 from app.commands.gateway import gateway
 from app.commands.health import health
 from app.commands.node import node
+from app.commands.pki import init, renew, rotate_ca
+from app.commands.pki import show as show_pki
+from app.commands.pki_issue import command as issue
 from app.commands.process_configuration import configured
 from app.commands.rebuild import rebuild
 
@@ -44,6 +47,13 @@ def register(command: typer.Typer) -> None:
     config.command(name="show")(show)
     config.command(name="check")(check)
     command.add_typer(config, name="config")
+    pki = CommandTyper(help="A small certificate authority, for those who have none.", no_args_is_help=True)
+    pki.command(name="init")(init)
+    pki.add_typer(issue, name="issue")
+    pki.command(name="renew")(renew)
+    pki.command(name="show")(show_pki)
+    pki.command(name="rotate-ca")(rotate_ca)
+    command.add_typer(pki, name="pki")
     cluster = CommandTyper(help="See and steer a cluster, or run one here.", no_args_is_help=True)
     cluster.command(name="up")(up)
     cluster.command(name="demo")(cluster_demo)

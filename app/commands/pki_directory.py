@@ -1,0 +1,192 @@
+"""A directory with an authority and what it has signed.
+
+    ca.pem              whom to trust: to be handed to everybody
+    ca-key.pem          the authority's key: it leaves the directory for a backup only
+    ca-next-key.pem     while another authority is about to follow
+    node-1.pem          a certificate, signed by the authority, and beside it
+    node-1-key.pem      its key
+
+A file is replaced as a whole: who reads a certificate while it is renewed finds the old one or the new one. A key is
+renewed before its certificate; between the two they do not match, for which servers and clients wait.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from app.pki.certificate_file import read_x509
+from app.pki.certificate_subject import CertificateSubject, subject_of_stem
+from app.pki.pki_error import PkiError
+from app.pki.private_key import is_key_of, pem_of_key, read_private_key
+from app.pki.trust import Trust
+
+PRIVATE_DIRECTORY_MODE = 0o700
+PRIVATE_FILE_MODE = 0o600
+PUBLIC_FILE_MODE = 0o644
+FILE_BYTES_MAX = 1 << 20
+CERTIFICATES_MAX = 10_000
+TRUST_NAME, KEY_NAME, NEXT_KEY_NAME = "ca.pem", "ca-key.pem", "ca-next-key.pem"
+_OF_OTHERS = 0o077
+
+
+class PkiDirectory:
+    """Made by `made` or `opened`. Every method raises PkiError for files that cannot be used, OSError for a disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def made(cls, path: Path, trust: Trust) -> "PkiDirectory":
+        """A new one. Nothing that is there already is touched."""
+        directory = cls(path)
+        try:
+            path.mkdir(mode=PRIVATE_DIRECTORY_MODE)
+        except FileExistsError:
+            hint = "Name another directory: its authority's key would be lost, and with it everything it has signed."
+            raise PkiError(f"{path} is there already", field="DIR", hint=hint) from None
+        except FileNotFoundError:
+            raise PkiError(f"there is no directory {path.parent} to make it in", field="DIR") from None
+        path.chmod(PRIVATE_DIRECTORY_MODE)  # whatever the umask has taken
+        directory._write(KEY_NAME, pem_of_key(trust.key), PRIVATE_FILE_MODE)
+        directory.write_trust(trust.authorities)
+        return directory
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path) -> "Iterator[PkiDirectory]":
+        """One that is there, with other commands kept out meanwhile."""
+        if not (path / TRUST_NAME).is_file():
+            hint = "Name it by --dir, or make one: acklog pki init."
+            what = f"{path} holds no authority" if path.is_dir() else f"there is no directory {path}"
+            raise PkiError(what, field="--dir", hint=hint)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _lock(descriptor, path)
+            yield cls(path)
+        finally:
+            os.close(descriptor)
+
+    # --- the authority -----------------------------------------------------------------------------------------------
+
+    def authorities(self) -> tuple[x509.Certificate, ...]:
+        """Those of `ca.pem`, the newest first."""
+        return tuple(self._x509(TRUST_NAME))
+
+    def trust(self) -> Trust:
+        next_key = self._key(NEXT_KEY_NAME) if (self.path / NEXT_KEY_NAME).exists() else None
+        return Trust(self.authorities(), self._key(KEY_NAME), next_key)
+
+    def write_trust(self, authorities: tuple[x509.Certificate, ...]) -> None:
+        self._write(TRUST_NAME, b"".join(each.public_bytes(Encoding.PEM) for each in authorities), PUBLIC_FILE_MODE)
+
+    def write_next_key(self, key: ec.EllipticCurvePrivateKey) -> None:
+        """Before the successor's certificate is in `ca.pem`: until then the key has signed nothing."""
+        self._write(NEXT_KEY_NAME, pem_of_key(key), PRIVATE_FILE_MODE)
+
+    def let_next_sign(self) -> None:
+        """The old authority's key is gone with that: it signs nothing any more. Nothing happens where none follows."""
+        if (self.path / NEXT_KEY_NAME).exists():
+            (self.path / NEXT_KEY_NAME).replace(self.path / KEY_NAME)
+            self._sync()
+
+    # --- what it has signed ------------------------------------------------------------------------------------------
+
+    def subjects(self) -> list[CertificateSubject]:
+        """Whose certificates are here, by name."""
+        stems = sorted(each.name.removesuffix(".pem") for each in self.path.glob("*.pem"))
+        found = [subject for stem in stems if (subject := subject_of_stem(stem)) is not None]
+        if len(found) > CERTIFICATES_MAX:
+            raise PkiError(f"{self.path} holds more than {CERTIFICATES_MAX} certificates")
+        return found
+
+    def has(self, subject: CertificateSubject) -> bool:
+        return any((self.path / name).exists() for name in _names_of(subject))
+
+    def certificate(self, subject: CertificateSubject) -> x509.Certificate:
+        return self._x509(_names_of(subject)[0])[0]
+
+    def has_key_of(self, subject: CertificateSubject) -> bool:
+        """Whether the key belongs to the certificate; not so where a renewal was interrupted between the two."""
+        try:
+            return is_key_of(self._key(_names_of(subject)[1]), self.certificate(subject))
+        except PkiError:
+            return False
+
+    def write(
+        self, subject: CertificateSubject, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
+    ) -> list[Path]:
+        """Both files, or none of them half."""
+        certificate_name, key_name = _names_of(subject)
+        self._write(key_name, pem_of_key(key), PRIVATE_FILE_MODE)
+        self._write(certificate_name, certificate.public_bytes(Encoding.PEM), PUBLIC_FILE_MODE)
+        return [self.path / certificate_name, self.path / key_name]
+
+    def open_to_others(self) -> list[str]:
+        """What others on this machine may read and should not, with what to do about it."""
+        found = [self.path] if stat.S_IMODE(self.path.stat().st_mode) & _OF_OTHERS else []
+        keys = sorted(self.path.glob("*-key.pem"))
+        found += [each for each in keys if stat.S_IMODE(each.stat().st_mode) & _OF_OTHERS]
+        return [f"others may read {each}: chmod {'700' if each.is_dir() else '600'} {each}" for each in found]
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    def _x509(self, name: str) -> list[x509.Certificate]:
+        try:
+            return read_x509(self._read(name))
+        except PkiError as error:
+            raise PkiError(f"{self.path / name}: {error}") from None
+
+    def _key(self, name: str) -> ec.EllipticCurvePrivateKey:
+        try:
+            return read_private_key(self._read(name))
+        except PkiError as error:
+            raise PkiError(f"{self.path / name}: {error}") from None
+
+    def _read(self, name: str) -> bytes:
+        try:
+            with (self.path / name).open("rb") as file:
+                content = file.read(FILE_BYTES_MAX + 1)
+        except OSError as error:
+            raise PkiError(f"it cannot be read: {error.strerror or error}") from None
+        if len(content) > FILE_BYTES_MAX:
+            raise PkiError(f"it has more than {FILE_BYTES_MAX} bytes")
+        return content
+
+    def _write(self, name: str, content: bytes, mode: int) -> None:
+        """Whole or not at all, and never readable by others who may not, not even for a moment."""
+        temporary = self.path / f".{name}.new"
+        temporary.unlink(missing_ok=True)  # of a command that was killed
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        temporary.replace(self.path / name)
+        self._sync()
+
+    def _sync(self) -> None:
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _names_of(subject: CertificateSubject) -> tuple[str, str]:
+    return f"{subject.file_stem}.pem", f"{subject.file_stem}-key.pem"
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """Until it is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise PkiError(f"another command works on {path}", hint="Try again when it is done.") from None

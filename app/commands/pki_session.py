@@ -1,0 +1,53 @@
+"""What the commands of `acklog pki` begin and end with: the directory, warnings about it, and failures told."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from acklog.command.exit_codes import ExitCode
+from acklog.command.failures import CommandError, UsageError
+
+if TYPE_CHECKING:
+    from acklog.command.session import Session
+    from app.commands.pki_directory import PkiDirectory
+
+DIRECTORY_DEFAULT = "pki"
+DIRECTORY = typer.Option("--dir", metavar="DIR", help="Where the authority is.")
+
+
+@contextmanager
+def telling_failures() -> Iterator[None]:
+    """What is wrong with certificates, keys and what they are to say ends the command, with nothing changed by it."""
+    from app.pki.pki_error import PkiError
+
+    try:
+        yield
+    except PkiError as error:
+        raise UsageError(str(error), field=error.field, hint=error.hint) from error
+    except OSError as error:
+        what = f"{error.filename or 'the directory'}: {error.strerror or error}"
+        raise CommandError(
+            what, exit_code=ExitCode.USAGE, hint="Run this as the user whose directory it is."
+        ) from error
+
+
+@contextmanager
+def directory_of(session: "Session", path: str) -> "Iterator[PkiDirectory]":
+    """The directory, with other commands kept out. Raises CommandError."""
+    from app.commands.pki_directory import PkiDirectory
+
+    with telling_failures(), PkiDirectory.opened(Path(path)) as directory:
+        for warning in directory.open_to_others():
+            session.output.note(f"Warning: {warning}")
+        yield directory
+
+
+def random_bits() -> int:
+    """128 bits that nobody guesses, for a serial number."""
+    from cluster.ports.runtime import SystemEntropy
+
+    entropy = SystemEntropy()
+    return entropy.bits64() << 64 | entropy.bits64()
