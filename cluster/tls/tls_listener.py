@@ -119,9 +119,11 @@ class TlsListener:
             self._resuming = self._loop.call_later(seconds, self._accept_again)
 
     def _accept(self) -> None:
+        if self._is_full() and not self._make_room():
+            return
         for _ in range(_ACCEPTED_PER_TURN):
-            if len(self._opening) >= self._settings.opening_max and not self._make_room():
-                return
+            if self._is_full():
+                return  # somebody may be waiting or not: if so, this is called again
             try:
                 accepted, _address = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -132,6 +134,9 @@ class TlsListener:
                 self._pause(_PAUSE_SECONDS)
                 return
             self._begin(accepted)
+
+    def _is_full(self) -> bool:
+        return len(self._opening) >= self._settings.opening_max
 
     def _make_room(self) -> bool:
         """Let go of the one that has been at it longest, if that is long. Else nobody is accepted for as long as it has
@@ -190,7 +195,7 @@ class TlsListener:
                     ssl_handshake_timeout=settings.handshake_timeout_ms / 1000,
                     ssl_shutdown_timeout=settings.shutdown_timeout_ms / 1000,
                 )
-        except TimeoutError:
+        except (TimeoutError, ConnectionAbortedError):  # as the event loops put it
             self._on_refused(Refusal.TIME, "its handshake did not end in time")
         except ssl.SSLError as error:
             self._on_refused(Refusal.HANDSHAKE, (error.reason or str(error)).lower().replace("_", " "))
@@ -218,7 +223,7 @@ class TlsListener:
         self._has_room()
 
     def _has_room(self) -> None:
-        if self._resuming is not None and len(self._opening) < self._settings.opening_max:
+        if self._resuming is not None and not self._is_full():
             self._resuming.cancel()
             self._accept_again()
 
