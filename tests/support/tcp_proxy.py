@@ -48,17 +48,20 @@ class TcpProxy:
         try:
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
             self._links[task].append(far_writer)
-            await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
+            await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
         except OSError:
             pass
         finally:
             for each in self._links.pop(task):
                 each.transport.abort()
 
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                self.passes(data)
+                writer.write(data)
+                await writer.drain()
+        writer.transport.abort()
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    writer.transport.abort()
+    def passes(self, data: bytes) -> None:
+        """In one direction or the other."""
