@@ -20,6 +20,7 @@ from acklog.local_errors import DeliveryFailed as DeliveryFailed
 from acklog.local_errors import InvalidArgument as InvalidArgument
 from acklog.local_errors import SettlementsLost as SettlementsLost
 from acklog.local_errors import SomeFailed as SomeFailed
+from acklog.local_errors import TlsFailed as TlsFailed
 from acklog.local_errors import UnexpectedAnswer as UnexpectedAnswer
 from acklog.wire.problems import ProblemCode
 

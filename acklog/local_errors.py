@@ -21,6 +21,13 @@ class CannotConnect(ConnectionFailed):
     default_code = "CANNOT_CONNECT"
 
 
+class TlsFailed(CannotConnect):
+    """The server and we do not trust each other, or one of us speaks no TLS. Nothing was sent that anybody has acted
+    on. It counts as passing: certificates are renewed while clients run."""
+
+    default_code = "TLS_FAILED"
+
+
 class DeadlineExceeded(AcklogError):
     """The deadline passed without an answer. What was sent may or may not have taken effect, unless `detail` says."""
 

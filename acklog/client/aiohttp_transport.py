@@ -1,9 +1,11 @@
 """Requests by aiohttp. It is imported with the first request: it takes longer than all the rest of the SDK."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from acklog.client.call import Request, Response
-from acklog.errors import CannotConnect, ConnectionFailed, DeadlineExceeded, UnexpectedAnswer
+from acklog.client.tls_failures import tls_failure_of
+from acklog.errors import CannotConnect, ConnectionFailed, DeadlineExceeded, TlsFailed, UnexpectedAnswer
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -12,19 +14,29 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_S = 60  # below the server's 75 s: a connection is never used while the other side is closing it
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
+_MAY_WANT_CERTIFICATE = (
+    "it may want to know by a certificate who calls (certificate_file and key_file, --certificate-file and --key-file)"
+)
 
 
 class AiohttpTransport:
-    """`tls` is for servers behind a proxy with a certificate of its own; None: the system's authorities."""
+    """`tls` gives what new connections are made with; None: the system's authorities, and no certificate of ours. Where
+    it gives something else than before, no request goes by the connections of before any more."""
 
     def __init__(
-        self, base_url: str, headers: dict[str, str], *, connections_max: int, tls: "SSLContext | None" = None
+        self,
+        base_url: str,
+        headers: dict[str, str],
+        *,
+        connections_max: int,
+        tls: "Callable[[], SSLContext] | None" = None,
     ) -> None:
         self._base_url = base_url
         self._headers = headers
         self._connections_max = connections_max
         self._tls = tls
         self._session: ClientSession | None = None
+        self._has_answered = False
 
     async def perform(self, request: Request, *, timeout_s: float) -> Response:
         import aiohttp
@@ -39,28 +51,46 @@ class AiohttpTransport:
                 headers=request.headers,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
                 allow_redirects=False,
+                ssl=True if self._tls is None else self._tls(),
             ) as answer:
+                self._has_answered = True
                 body = await _read(answer)
                 return Response(answer.status, body, {name.lower(): value for name, value in answer.headers.items()})
         except TimeoutError as error:
             raise DeadlineExceeded(f"no answer from {self._base_url} within {timeout_s:g} s") from error
-        except aiohttp.ClientConnectorError as error:
-            detail = f"cannot connect to {self._base_url}: {error.strerror or error}; is the server running?"
-            raise CannotConnect(detail) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise ConnectionFailed(f"the connection to {self._base_url} failed: {error or repr(error)}") from error
+            raise self._failure_of(error) from error
 
     async def close(self) -> None:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
+    def _failure_of(self, error: Exception) -> ConnectionFailed:
+        import aiohttp
+
+        tls_failure = tls_failure_of(error, url=self._base_url)
+        if tls_failure is not None:
+            return tls_failure
+        is_reset = isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionResetError)
+        if is_reset and self._base_url.startswith("https:"):
+            return TlsFailed(f"{self._base_url} ended the connection while TLS began: {_MAY_WANT_CERTIFICATE}")
+        if isinstance(error, aiohttp.ClientConnectorError):
+            detail = f"cannot connect to {self._base_url}: {error.strerror or error}; is the server running?"
+            return CannotConnect(detail)
+        detail = f"the connection to {self._base_url} failed: {error or repr(error)}"
+        return ConnectionFailed(detail if self._has_answered else f"{detail}; {self._first_guess()}")
+
+    def _first_guess(self) -> str:
+        """Of a server that has never answered: it may have understood nothing, or not whom it talks to."""
+        if self._base_url.startswith("https:"):
+            return _MAY_WANT_CERTIFICATE
+        return f"does it speak TLS? Then it is called by https{self._base_url.removeprefix('http')}"
+
     def _open(self) -> "ClientSession":
         import aiohttp
 
-        connector = aiohttp.TCPConnector(
-            limit=self._connections_max, keepalive_timeout=KEEP_ALIVE_S, ssl=True if self._tls is None else self._tls
-        )
+        connector = aiohttp.TCPConnector(limit=self._connections_max, keepalive_timeout=KEEP_ALIVE_S)
         # A server's own retry loop has the last word about when to try again, and cookies are nobody's business here.
         self._session = aiohttp.ClientSession(
             connector=connector, headers=self._headers, cookie_jar=aiohttp.DummyCookieJar()

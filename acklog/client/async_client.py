@@ -15,9 +15,11 @@ from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.async_schedules import AsyncSchedules
 from acklog.client.async_tables import AsyncTables
 from acklog.client.caller import Caller
+from acklog.client.connection_tls import context_maker
 from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks, Receipts, raised_if_one
 from acklog.client.retry import Backoff
+from acklog.client.tls_files import TlsFiles
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError
 from acklog.messages import LookedAt, OutgoingMessage, Received, RecordsPage, Sent, Settled
@@ -46,8 +48,13 @@ class AsyncClient:
 
     `timeout_s` is the deadline of a call, with all its retries; waiting for messages (`wait_s`) comes on top. A call
     that failed for a passing reason is tried again `retries_max` times, a send without an idempotency key only where
-    it is certain that nothing was stored. `tls` is for certificates that the system does not know. `transport` is what
-    carries requests; by default aiohttp, with `connections_max` connections at most.
+    it is certain that nothing was stored. `transport` is what carries requests; by default aiohttp, with
+    `connections_max` connections at most.
+
+    Of a server that is called by https, `ca_file` says whose certificates to trust instead of the system's authorities,
+    and `certificate_file` and `key_file` who calls, where it asks: all PEM, else those of ACKLOG_CA_FILE,
+    ACKLOG_CERTIFICATE_FILE and ACKLOG_KEY_FILE. Files that change are taken for new connections. `tls` is a context of
+    your own in their place.
 
     Every call raises AcklogError: a subclass per problem code, or ConnectionFailed, DeadlineExceeded and the like.
     """
@@ -60,6 +67,9 @@ class AsyncClient:
         timeout_s: float = 30.0,
         retries_max: int = 3,
         connections_max: int = 100,
+        ca_file: str | None = None,
+        certificate_file: str | None = None,
+        key_file: str | None = None,
         tls: "SSLContext | None" = None,
         transport: Transport | None = None,
     ) -> None:
@@ -67,7 +77,9 @@ class AsyncClient:
         self.url = base_url_of(url)
         if transport is None:
             headers = headers_of(token, version=__version__)
-            transport = AiohttpTransport(self.url, headers, connections_max=connections_max, tls=tls)
+            files = TlsFiles(ca_file, certificate_file, key_file)
+            maker = context_maker(self.url, files, tls, variable=runtime.variable, now_ms=runtime.monotonic_ms)
+            transport = AiohttpTransport(self.url, headers, connections_max=connections_max, tls=maker)
         self.caller = Caller(
             transport,
             timeout_s=timeout_s,

@@ -46,8 +46,13 @@ class Client:
 
     `timeout_s` is the deadline of a call, with all its retries; waiting for messages (`wait_s`) comes on top. A call
     that failed for a passing reason is tried again `retries_max` times, a send without an idempotency key only where
-    it is certain that nothing was stored. `tls` is for certificates that the system does not know. `transport` is what
-    carries requests; by default aiohttp, with `connections_max` connections at most.
+    it is certain that nothing was stored. `transport` is what carries requests; by default aiohttp, with
+    `connections_max` connections at most.
+
+    Of a server that is called by https, `ca_file` says whose certificates to trust instead of the system's authorities,
+    and `certificate_file` and `key_file` who calls, where it asks: all PEM, else those of ACKLOG_CA_FILE,
+    ACKLOG_CERTIFICATE_FILE and ACKLOG_KEY_FILE. Files that change are taken for new connections. `tls` is a context of
+    your own in their place.
 
     Every call raises AcklogError: a subclass per problem code, or ConnectionFailed, DeadlineExceeded and the like.
     """
@@ -60,6 +65,9 @@ class Client:
         timeout_s: float = 30.0,
         retries_max: int = 3,
         connections_max: int = 100,
+        ca_file: str | None = None,
+        certificate_file: str | None = None,
+        key_file: str | None = None,
         tls: "SSLContext | None" = None,
         transport: Transport | None = None,
     ) -> None:
@@ -70,6 +78,9 @@ class Client:
                 timeout_s=timeout_s,
                 retries_max=retries_max,
                 connections_max=connections_max,
+                ca_file=ca_file,
+                certificate_file=certificate_file,
+                key_file=key_file,
                 tls=tls,
                 transport=transport,
             )

@@ -46,7 +46,8 @@ class Connection:
         """Requests to any of the gateways, beginning with number `first`."""
         headers = headers_of(self.token, version=__version__)
         turned = [*self.urls[first % len(self.urls) :], *self.urls[: first % len(self.urls)]]
-        tls = self.tls()
+        context = self.tls()
+        tls = None if context is None else lambda: context
         return AnyGateway([AiohttpTransport(url, headers, connections_max=CONNECTIONS_MAX, tls=tls) for url in turned])
 
     def caller(self, *, first: int = 0) -> Caller:

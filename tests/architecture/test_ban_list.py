@@ -9,10 +9,12 @@ from tests.architecture.source_tree import product_modules
 ALLOWED = {
     ("acklog/runtime.py", "time"): "is the client's clock",
     ("acklog/runtime.py", "random"): "is the client's entropy",
-    ("acklog/runtime.py", "os"): "is where the client finds its server's URL and its token",
+    ("acklog/runtime.py", "os"): "is where the client finds its server's URL, its token and its files for TLS",
     ("acklog/runtime.py", "secrets"): "is the client's entropy",
     ("acklog/client/at_exit.py", "os"): "a forked child must not end its parent's producers",
     ("acklog/client/background.py", "os"): "tells a forked child from its parent",
+    ("acklog/client/renewed_tls.py", "pathlib"): "looks whether the files for TLS have changed, once a second",
+    ("acklog/client/tls_context.py", "pathlib"): "reads the files for TLS, which ssl takes by their paths",
     ("app/commands/demo.py", "shutil"): "makes and removes the demo's directory",
     ("app/commands/demo.py", "tempfile"): "makes and removes the demo's directory",
     ("app/commands/demo.py", "pathlib"): "makes and removes the demo's directory",
