@@ -2,6 +2,7 @@
 the answer only the status and the length are looked at. One request at a time; answers must have a Content-Length."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
@@ -108,12 +109,14 @@ class HttpConnection(asyncio.Protocol):
             on_answer(answer)
 
 
-async def connect(port: int, count: int, host: str = "127.0.0.1") -> list[HttpConnection]:
+async def connect(
+    port: int, count: int, host: str = "127.0.0.1", *, tls: ssl.SSLContext | None = None
+) -> list[HttpConnection]:
     """So many open connections."""
     loop = asyncio.get_running_loop()
     connections = []
     for _ in range(count):
-        _, connection = await loop.create_connection(HttpConnection, host, port)
+        _, connection = await loop.create_connection(HttpConnection, host, port, ssl=tls)
         connections.append(connection)
     return connections
 

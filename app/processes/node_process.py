@@ -74,10 +74,10 @@ async def serve(
         process.loaded.make(TraceOptions), entropy, service="acklog-node", instance=f"node-{options.id}"
     )
     figures = ProcessFigures(clock)
-    disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
-    disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     tls = ProcessTls.load(tls_options, peers, clock=clock, in_thread=io.run)
+    disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
+    disk.lock("lock")
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
     await io.run(partial(claim_for_node, disk, options.id, embedded_path=COORDINATION_FILE))
     node = await start_cluster_node(

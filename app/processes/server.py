@@ -56,10 +56,10 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     traces, instance = process.loaded.make(TraceOptions), instance_of(settings, entropy)
     tracing = start_tracing(traces, entropy, service="acklog-server", instance=instance)
     figures = ProcessFigures(clock)
-    disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
-    disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     tls = ProcessTls.load(completed(process.loaded.make(TlsOptions), "server"), None, clock=clock, in_thread=io.run)
+    disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
+    disk.lock("lock")
     store = await open_store(
         settings.data_dir,
         disk,

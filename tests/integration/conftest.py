@@ -31,11 +31,18 @@ def make_server(tmp_path: Path) -> Iterator[ServerMaker]:
             environment: dict[str, str] | None = None,
             host: str = "127.0.0.1",
             descriptors: tuple[int, int] | None = None,
+            authority: Path | None = None,
         ) -> ServerProcess:
             directory = tmp_path / "data" if data_directory is None else data_directory
             log_path = tmp_path / f"server-{len(made)}.log"
             server = ServerProcess(
-                directory, log_path, options=options, environment=environment, host=host, descriptors=descriptors
+                directory,
+                log_path,
+                options=options,
+                environment=environment,
+                host=host,
+                descriptors=descriptors,
+                authority=authority,
             )
             made.append(server)
             servers.callback(server.kill)

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from tests.support.waiting import wait_until
 START_SECONDS = 60
 STOP_SECONDS = 30
 REPOSITORY = Path(__file__).resolve().parents[2]
-_ADDRESS = re.compile(r"http://([0-9.]+|\[[0-9a-f:]+\]):([0-9]+)")
+_ADDRESS = re.compile(r"https?://([0-9.]+|\[[0-9a-f:]+\]):([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,12 @@ class ServerProcess:
         program: str = "acklog.command",
         source: Path = REPOSITORY,
         installed: Path | None = None,
+        authority: Path | None = None,
     ) -> None:
         """`descriptors`: the process's limits on open files, soft and hard; None: those of this process. `program`: the
         module that takes the place of the `acklog` command. `source`: the checkout that it is run from. `installed`:
-        the command of an environment of its own, which takes the place of the module."""
+        the command of an environment of its own, which takes the place of the module. `authority`: who has signed the
+        certificate that `options` give it; it is called by https then."""
         self.data_directory = data_directory
         self.log_path = log_path
         self.host = host
@@ -74,6 +77,7 @@ class ServerProcess:
         self._descriptors = descriptors
         self._source = source
         self._command = [sys.executable, "-m", program] if installed is None else [str(installed)]
+        self._tls = None if authority is None else ssl.create_default_context(cafile=str(authority))
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -96,7 +100,8 @@ class ServerProcess:
 
     @property
     def base_url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://{self.host}:{self.port}"
 
     def launch(self) -> None:
         """Start the process, without waiting for anything."""
@@ -198,12 +203,17 @@ class ServerProcess:
         if document is not None:
             body = json.dumps(document).encode()
             sent_headers.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=seconds)
+        connection = self._connection(seconds)
         with contextlib.closing(connection):
             connection.request(method, target, body=body, headers=sent_headers)
             answer = connection.getresponse()
             received = {name.lower(): value for name, value in answer.getheaders()}
             return Answer(answer.status, received, answer.read())
+
+    def _connection(self, seconds: float) -> http.client.HTTPConnection:
+        if self._tls is None:
+            return http.client.HTTPConnection(self.host, self.port, timeout=seconds)
+        return http.client.HTTPSConnection(self.host, self.port, timeout=seconds, context=self._tls)
 
     def open_connection(self, *, seconds: float = 30) -> socket.socket:
         """A bare TCP connection, for clients that do not behave."""
