@@ -8,18 +8,24 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import structlog
-from acklog.wire.certificate_end import CertificateEnd, days_left, end_of
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from acklog.wire.certificate_end import CertificateEnd, days_left, end_of
 from app.processes.reloads import InThread
 from cluster.ports.clock import Clock
-from cluster.tls.current_context import CurrentContext
 from cluster.tls.tls_files import TlsFilesError
 
 _log = structlog.get_logger(__name__)
+
+
+class Refreshable(Protocol):
+    def refresh(self) -> bool:
+        """Whether the files held something new. Blocks. Raises TlsFilesError."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +34,7 @@ class Held:
 
     use: str
     path: str
-    contexts: Sequence[CurrentContext]
+    contexts: Sequence[Refreshable]
     not_after_ms: int | None = None
     failure: str | None = None
     failures: int = 0

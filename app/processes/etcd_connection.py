@@ -6,6 +6,7 @@ from pathlib import Path
 import structlog
 
 from app.configuration.etcd_options import EtcdOptions
+from cluster.etcd.etcd_certificates import EtcdCertificates
 from cluster.etcd.etcd_store import EtcdStore
 from cluster.etcd.failures import AccessDeniedError
 from cluster.model import keys
@@ -23,12 +24,18 @@ class EtcdStartError(Exception):
 
 
 async def connect_to_etcd(
-    options: EtcdOptions, *, clock: Clock, entropy: Entropy, on_call: Callable[[str, float], None]
+    options: EtcdOptions,
+    certificates: EtcdCertificates | None,
+    *,
+    clock: Clock,
+    entropy: Entropy,
+    on_call: Callable[[str, float], None],
 ) -> EtcdStore:
     """Return once etcd has answered. `on_call` is told each call's method and seconds. Raises SettingsError, and
     EtcdStartError after `etcd_wait_ms` in vain, at once when etcd does not let us in."""
     settings = options.settings(lambda path: Path(path).read_bytes())
-    store = EtcdStore(settings, clock=clock, entropy=entropy, on_call=on_call)
+    tls = None if certificates is None else lambda: certificates.current
+    store = EtcdStore(settings, clock=clock, entropy=entropy, on_call=on_call, tls=tls)
     try:
         await _wait_for_an_answer(store, options, clock)
     except BaseException:  # also who ends the process while it waits

@@ -43,8 +43,8 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
     in_thread = ThreadExecutor(threads=1, name="acklog-load").run
     tls_options = completed(process.loaded.make(TlsOptions), "gateway")
     peers = completed_peers(process.loaded.make(PeerOptions), tls_options, "gateway")
-    tls = ProcessTls.load(tls_options, peers, clock=clock, in_thread=in_thread)
-    store = await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
+    tls = ProcessTls.load(tls_options, peers, etcd, clock=clock, in_thread=in_thread)
+    store = await connect_to_etcd(etcd, tls.etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
     cluster_gateway = await start_cluster_gateway(
         store=store,
         transport=tls.transport(opening_max=1),

@@ -75,13 +75,13 @@ async def serve(
     )
     figures = ProcessFigures(clock)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
-    tls = ProcessTls.load(tls_options, peers, clock=clock, in_thread=io.run)
+    tls = ProcessTls.load(tls_options, peers, etcd, clock=clock, in_thread=io.run)
     disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
     await io.run(partial(claim_for_node, disk, options.id, embedded_path=COORDINATION_FILE))
     node = await start_cluster_node(
-        store=await connect_to_etcd(etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call),
+        store=await connect_to_etcd(etcd, tls.etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call),
         transport=tls.transport(opening_max=rpc_server.strangers_max),
         disk=disk,
         io=io,

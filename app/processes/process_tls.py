@@ -1,16 +1,22 @@
 """The TLS of one process: what it is called with, what it speaks with the others of its cluster, and the files behind
 both, which are looked at as long as it runs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 from prometheus_client.registry import Collector
 
+from app.configuration.etcd_options import EtcdOptions
 from app.configuration.setting_error import SettingsError
 from app.configuration.tls_options import PeerOptions, TlsOptions
 from app.http.protocol.server import HttpTls
 from app.processes.certificate_watch import CertificateWatch, Held
 from app.processes.refused_connections import RefusedConnections
 from app.processes.reloads import InThread
+from cluster.etcd.etcd_certificates import EtcdCertificates
+from cluster.etcd.etcd_settings import EtcdTls
 from cluster.ports.clock import Clock
 from cluster.tls.contexts import http_server_context
 from cluster.tls.current_context import CurrentContext
@@ -21,7 +27,7 @@ from storage.rpc.tcp_transport import TcpTransport
 from storage.rpc.tls_transport import TlsTransport
 from storage.rpc.transport import NodeTransport
 
-HTTP, PEERS = "http", "peers"
+HTTP, PEERS, ETCD = "http", "peers", "etcd"
 """What certificates are for, as the metrics call it."""
 
 
@@ -29,9 +35,15 @@ class ProcessTls:
     """`load` it before the process serves, `start` its `watch` on the event loop, and close that there."""
 
     def __init__(
-        self, options: TlsOptions, http: CurrentContext | None, peers: PeerTls | None, watch: CertificateWatch
+        self,
+        options: TlsOptions,
+        http: CurrentContext | None,
+        peers: PeerTls | None,
+        etcd: EtcdCertificates | None,
+        watch: CertificateWatch,
     ) -> None:
         """For `load` only."""
+        self.etcd = etcd
         self._options = options
         self._http = http
         self._peers = peers
@@ -39,23 +51,28 @@ class ProcessTls:
         self.watch = watch
 
     @classmethod
-    def load(cls, options: TlsOptions, peers: PeerOptions | None, *, clock: Clock, in_thread: InThread) -> "ProcessTls":
+    def load(
+        cls,
+        options: TlsOptions,
+        peers: PeerOptions | None = None,
+        etcd: EtcdOptions | None = None,
+        *,
+        clock: Clock,
+        in_thread: InThread,
+    ) -> "ProcessTls":
         """Of options that are complete. Blocks. Raises SettingsError for files that cannot be used."""
-        http_context: CurrentContext | None = None
-        peer_tls: PeerTls | None = None
+        http = _http_context(options)
+        peer_tls = _peer_tls(peers)
+        certificates = _etcd_certificates(etcd)
         held: list[Held] = []
-        try:
-            if options.is_on:
-                make = partial(http_server_context, client_certificates=options.client_certificates)
-                http_context = CurrentContext(options.files, make)
-                held.append(Held(HTTP, options.tls_certificate_file, (http_context,)))
-            if peers is not None and peers.use is not TlsUse.OFF:
-                peer_tls = PeerTls.load(peers.use, peers.files)
-                held.append(Held(PEERS, peers.peer_certificate_file, (peer_tls.accepting, peer_tls.dialling)))
-        except TlsFilesError as error:
-            raise SettingsError(str(error)) from None
+        if http is not None:
+            held.append(Held(HTTP, options.tls_certificate_file, (http,)))
+        if peers is not None and peer_tls is not None:
+            held.append(Held(PEERS, peers.peer_certificate_file, (peer_tls.accepting, peer_tls.dialling)))
+        if etcd is not None and certificates is not None:
+            held.append(Held(ETCD, etcd.etcd_certificate_file, (certificates,)))
         watch = CertificateWatch(held, clock=clock, in_thread=in_thread, interval_ms=options.tls_check_interval_ms)
-        return cls(options, http_context, peer_tls, watch)
+        return cls(options, http, peer_tls, certificates, watch)
 
     @property
     def scheme(self) -> str:
@@ -82,3 +99,41 @@ class ProcessTls:
         if self._peers is None:
             return TcpTransport()
         return TlsTransport(self._peers, opening_max=opening_max, on_refused=partial(self._refused.note, PEERS))
+
+
+def _http_context(options: TlsOptions) -> CurrentContext | None:
+    """Raises SettingsError."""
+    if not options.is_on:
+        return None
+    make = partial(http_server_context, client_certificates=options.client_certificates)
+    with _told_as_settings():
+        return CurrentContext(options.files, make)
+
+
+def _peer_tls(options: PeerOptions | None) -> PeerTls | None:
+    """Raises SettingsError."""
+    if options is None or options.use is TlsUse.OFF:
+        return None
+    with _told_as_settings():
+        return PeerTls.load(options.use, options.files)
+
+
+def _etcd_certificates(options: EtcdOptions | None) -> EtcdCertificates | None:
+    """None where etcd is reached in clear. Raises SettingsError."""
+    if options is None or not options.uses_tls():
+        return None
+
+    def read() -> EtcdTls:
+        tls = options.settings(lambda path: Path(path).read_bytes()).tls
+        assert tls is not None, "its endpoints are https"
+        return tls
+
+    return EtcdCertificates(read(), read)
+
+
+@contextmanager
+def _told_as_settings() -> Iterator[None]:
+    try:
+        yield
+    except TlsFilesError as error:
+        raise SettingsError(str(error)) from None

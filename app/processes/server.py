@@ -57,7 +57,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     tracing = start_tracing(traces, entropy, service="acklog-server", instance=instance)
     figures = ProcessFigures(clock)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
-    tls = ProcessTls.load(completed(process.loaded.make(TlsOptions), "server"), None, clock=clock, in_thread=io.run)
+    tls = ProcessTls.load(completed(process.loaded.make(TlsOptions), "server"), clock=clock, in_thread=io.run)
     disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     store = await open_store(

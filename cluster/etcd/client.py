@@ -12,7 +12,7 @@ from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import CallKind, CallTries, RefusedError
 from cluster.etcd.connections import Connections
 from cluster.etcd.endpoint_choice import EndpointChoice
-from cluster.etcd.etcd_settings import EtcdSettings
+from cluster.etcd.etcd_settings import EtcdSettings, EtcdTls
 from cluster.etcd.failures import AccessDeniedError, EtcdFailure, failure_of
 from cluster.etcd.methods import AUTHENTICATE, WATCH, AnswerType, EtcdMethod, RequestType
 from cluster.etcd.tokens import Token, TokenBox
@@ -40,16 +40,22 @@ class TryFailedError(Exception):
 
 class EtcdClient:
     """Knows no keys and no leases: only how to get a request to etcd, and its answer back. `on_call` is told the method
-    of each call, by its name, and how many seconds it took, whatever became of it."""
+    of each call, by its name, and how many seconds it took, whatever became of it. `tls` is as of `Connections`."""
 
     def __init__(
-        self, settings: EtcdSettings, *, clock: Clock, entropy: Entropy, on_call: Callable[[str, float], None]
+        self,
+        settings: EtcdSettings,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        on_call: Callable[[str, float], None],
+        tls: Callable[[], EtcdTls | None],
     ) -> None:
         self._on_call = on_call
         self._settings = settings
         self._clock = clock
         self._entropy = entropy
-        self._connections = Connections(settings)
+        self._connections = Connections(settings, tls)
         self._tokens = TokenBox(has_user=settings.user is not None)
         self._login = asyncio.Lock()
         self._calls = 0

@@ -1,6 +1,7 @@
 """One gRPC channel per endpoint, opened when it is first needed. The only module that opens connections to etcd."""
 
 import asyncio
+from collections.abc import Callable
 
 import grpc
 import grpc.aio
@@ -15,11 +16,15 @@ _SETTLED = (_READY, grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConn
 
 
 class Connections:
-    """Endpoints are numbered as in the settings."""
+    """Endpoints are numbered as in the settings. `tls` is asked for what a connection is opened with: a channel goes by what
+    it was made with, so where that is another by now, one that has lost its connection is made anew."""
 
-    def __init__(self, settings: EtcdSettings) -> None:
+    def __init__(self, settings: EtcdSettings, tls: Callable[[], EtcdTls | None]) -> None:
         self._settings = settings
+        self._tls = tls
         self._channels: dict[int, grpc.aio.Channel] = {}
+        self._made_with: dict[int, EtcdTls | None] = {}
+        self._closing: dict[asyncio.Task[None], None] = {}
         self._connecting: dict[int, asyncio.Task[bool]] = {}
         self._is_closed = False
 
@@ -52,7 +57,7 @@ class Connections:
         await asyncio.gather(*connecting, return_exceptions=True)
         channels = list(self._channels.values())
         self._channels.clear()
-        await asyncio.gather(*(channel.close(grace_ms / 1000) for channel in channels))
+        await asyncio.gather(*(channel.close(grace_ms / 1000) for channel in channels), *self._closing)
 
     async def _connect(self, endpoint: int, channel: grpc.aio.Channel) -> bool:
         try:
@@ -69,11 +74,24 @@ class Connections:
 
     def _channel(self, endpoint: int) -> grpc.aio.Channel:
         channel = self._channels.get(endpoint)
+        if channel is not None and self._is_outdated(endpoint, channel):
+            del self._channels[endpoint]
+            task = asyncio.create_task(channel.close(None), name=f"outdated channel to etcd endpoint {endpoint}")
+            self._closing[task] = None
+            task.add_done_callback(self._closing.pop)
+            channel = None
         if channel is None:
-            channel = self._channels[endpoint] = self._open(self._settings.endpoints[endpoint])
+            tls = self._made_with[endpoint] = self._tls()
+            channel = self._channels[endpoint] = self._open(self._settings.endpoints[endpoint], tls)
         return channel
 
-    def _open(self, address: str) -> grpc.aio.Channel:
+    def _is_outdated(self, endpoint: int, channel: grpc.aio.Channel) -> bool:
+        """One that is connected goes on, and so does who waits for a connection."""
+        if self._made_with[endpoint] is self._tls() or endpoint in self._connecting:
+            return False
+        return channel.get_state() is not _READY
+
+    def _open(self, address: str, tls: EtcdTls | None) -> grpc.aio.Channel:
         settings = self._settings
         options: list[tuple[str, int | str]] = [
             ("grpc.keepalive_time_ms", settings.ping_interval_ms),
@@ -89,11 +107,11 @@ class Connections:
             ("grpc.max_send_message_length", settings.request_bytes_max),
             ("grpc.max_receive_message_length", settings.response_bytes_max),
         ]
-        if settings.tls is None:
+        if tls is None:
             return grpc.aio.insecure_channel(address, options)
-        if settings.tls.server_name is not None:
-            options.append(("grpc.ssl_target_name_override", settings.tls.server_name))
-        return grpc.aio.secure_channel(address, _credentials(settings.tls), options)
+        if tls.server_name is not None:
+            options.append(("grpc.ssl_target_name_override", tls.server_name))
+        return grpc.aio.secure_channel(address, _credentials(tls), options)
 
 
 def _credentials(tls: EtcdTls) -> grpc.ChannelCredentials:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import CallKind, RefusedError
 from cluster.etcd.client import EtcdClient
-from cluster.etcd.etcd_settings import EtcdSettings
+from cluster.etcd.etcd_settings import EtcdSettings, EtcdTls
 from cluster.etcd.etcd_watch import EtcdWatch
 from cluster.etcd.failures import EtcdFailure
 from cluster.etcd.lease_ledger import LeaseLedger
@@ -46,11 +46,15 @@ class EtcdStore:
         clock: Clock,
         entropy: Entropy,
         on_call: Callable[[str, float], None] = lambda _method, _seconds: None,
+        tls: Callable[[], EtcdTls | None] | None = None,
     ) -> None:
+        """`tls` tells what a connection is opened with at the time; None: always with what the settings say."""
         self._settings = settings
         self._clock = clock
         self._entropy = entropy
-        self._client = EtcdClient(settings, clock=clock, entropy=entropy, on_call=on_call)
+        self._client = EtcdClient(
+            settings, clock=clock, entropy=entropy, on_call=on_call, tls=tls or (lambda: settings.tls)
+        )
         self._leases = LeaseLedger(margin_ms=settings.lease_margin_ms, leases_max=settings.leases_max)
         self._watches: dict[EtcdWatch, None] = {}
 

@@ -1,17 +1,20 @@
 """Users with passwords, and TLS where both sides show a certificate."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import trustme
 
+from cluster.etcd.etcd_certificates import EtcdCertificates
 from cluster.etcd.etcd_settings import EtcdTls, EtcdUser
 from cluster.etcd.failures import AccessDeniedError
 from cluster.ports.coordination import CoordinationUnavailableError, Put
 from tests.integration.etcd.conftest import StoreMaker
 from tests.support.etcd_process import EtcdProcess, TlsFiles, running_etcd
+from tests.support.waiting import poll_until
 
 pytestmark = pytest.mark.integration
 
@@ -144,6 +147,35 @@ async def test_who_shows_none_or_trusts_others_gets_no_connection(
     store = make_store(secured.endpoint, tls=tls, request_timeout_ms=1_000)
     with pytest.raises(CoordinationUnavailableError):
         await store.get("/a")
+
+
+async def test_another_authority_takes_over_while_it_is_used(
+    binary: Path, tmp_path: Path, make_store: StoreMaker
+) -> None:
+    """Connections that are there go on; the next one is opened with what the files hold by then."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "new").mkdir()
+    old, new = Certificates(tmp_path / "old"), Certificates(tmp_path / "new")
+    found = [old.tls(old.ours)]
+    ours = EtcdCertificates(found[0], lambda: found[-1])
+    with running_etcd(binary, tls=old.files) as etcd:
+        store = make_store(etcd.endpoint, tls=found[0], tls_now=lambda: ours.current)
+        await store.transact([], [Put("/a", b"1")])
+        assert ours.refresh() is False
+        found.append(new.tls(new.ours))
+        assert ours.refresh() is True
+        assert await store.get("/a") is not None
+        etcd.kill()
+        for name in ("authority", "certificate", "private_key"):
+            getattr(old.files, name).write_bytes(getattr(new.files, name).read_bytes())
+        etcd.start()
+
+        async def is_there() -> bool:
+            with contextlib.suppress(CoordinationUnavailableError):
+                return await store.get("/a") is not None
+            return False
+
+        await poll_until(is_there, seconds=PATIENCE_S, what="etcd by its new authority")
 
 
 async def test_a_certificate_for_another_name_needs_that_name(
