@@ -16,8 +16,8 @@ _SETTLED = (_READY, grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConn
 
 
 class Connections:
-    """Endpoints are numbered as in the settings. `tls` is asked for what a connection is opened with: a channel goes by what
-    it was made with, so where that is another by now, one that has lost its connection is made anew."""
+    """Endpoints are numbered as in the settings. `tls` is asked for what a connection is opened with: a channel goes by
+    what it was made with, so where that is another by now, one that has lost its connection is made anew."""
 
     def __init__(self, settings: EtcdSettings, tls: Callable[[], EtcdTls | None]) -> None:
         self._settings = settings
