@@ -42,9 +42,8 @@ class ServerFiles:
         for name in self.named():
             if not url.startswith("https:"):
                 hint = f"Call it by https{url.removeprefix('http')}, or leave the option out."
-                raise UsageError(
-                    f"it is for https, and {url} is called without encryption", field=_option(name), hint=hint
-                )
+                what = f"{_option(name)} is for https, and {url} is called without encryption"
+                raise UsageError(what, field=_option(name), hint=hint)
         if bool(self.certificate_file) != bool(self.key_file):
             missing = "key_file" if self.certificate_file else "certificate_file"
             raise UsageError("a certificate and its key go together", field=_option(missing), hint="Give both.")

@@ -201,7 +201,10 @@ class TestFilesForTls:
     @pytest.mark.parametrize(
         ("options", "says"),
         [
-            (("--server", "http://a", "--ca-file", "x"), "http://a is called without encryption (--ca-file)"),
+            (
+                ("--server", "http://a", "--ca-file", "x"),
+                "--ca-file is for https, and http://a is called without encryption",
+            ),
             (("--server", "https://a", "--key-file", "x"), "go together (--certificate-file)"),
             (("--server", "https://a", "--certificate-file", "x"), "go together (--key-file)"),
         ],
