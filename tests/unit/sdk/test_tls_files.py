@@ -102,6 +102,14 @@ class TestWhatCannotBeUsed:
         with pytest.raises(InvalidArgument, match="cannot be read"):
             context_of(TlsFiles("a\0b"))
 
+    def test_a_file_that_is_too_large(self, files: TlsFilesOf, monkeypatch: pytest.MonkeyPatch) -> None:
+        size = files.ca.stat().st_size
+        monkeypatch.setattr("acklog.client.tls_context.FILE_BYTES_MAX", size)
+        context_of(TlsFiles(str(files.ca)))
+        monkeypatch.setattr("acklog.client.tls_context.FILE_BYTES_MAX", size - 1)
+        with pytest.raises(InvalidArgument, match=f"has more than {size - 1} bytes"):
+            context_of(TlsFiles(str(files.ca)))
+
     def test_the_key_of_another(self, files: TlsFilesOf) -> None:
         files.key.write_bytes(signed(made_authority())[1])
         with pytest.raises(InvalidArgument, match="is not the key of the certificate in") as refused:

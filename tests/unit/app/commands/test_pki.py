@@ -214,6 +214,12 @@ class TestIssue:
         assert not list(pki.path.glob(".*"))
         pki.done(*words)
 
+    def test_not_more_than_one_person_looks_after(self, pki: Pki, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("app.commands.pki_directory.CERTIFICATES_MAX", 2)
+        for name in ("a", "b", "c"):
+            pki.done("issue", "client", name)
+        assert "holds more than 2 certificates" in pki.refused("renew")
+
 
 class TestRenew:
     def test_what_ends_soon(self, pki: Pki) -> None:
