@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from acklog.client.tls_context import context_of
-from acklog.client.tls_files import TlsFiles
+from acklog.client.tls_files import ClientTlsFiles
 from acklog.command.server_files import ServerFiles
 
 HTTPS_PORT = 443
@@ -31,7 +31,7 @@ def shown_by(url: str, files: ServerFiles) -> ServerCertificate:
     those, and InvalidArgument."""
     address = urlsplit(url)
     host = address.hostname or ""
-    context = context_of(TlsFiles(files.ca_file or None, files.certificate_file or None, files.key_file or None))
+    context = context_of(ClientTlsFiles(files.ca_file or None, files.certificate_file or None, files.key_file or None))
     with (
         socket.create_connection((host, address.port or HTTPS_PORT), TIMEOUT_S) as connection,
         context.wrap_socket(connection, server_hostname=host) as encrypted,

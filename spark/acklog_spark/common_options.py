@@ -38,10 +38,10 @@ GatewaysOption = Annotated[
 
 def connection_of(session: Session, gateways: list[str] | None) -> "Connection":
     """Raises UsageError, InvalidArgument for files that cannot be used."""
-    from acklog.client.tls_files import TlsFiles
+    from acklog.client.tls_files import ClientTlsFiles
     from pyspark_acklog.connection import Connection, tls_content_of
 
     server = session.server
     urls = (server.url, *(checked_url(url, "--gateway") for url in gateways or ()))
-    tls = tls_content_of(TlsFiles(**server.files.named()), urls, variable=lambda _name: "")
+    tls = tls_content_of(ClientTlsFiles(**server.files.named()), urls, variable=lambda _name: "")
     return Connection(urls=urls, token=server.token, tls=tls, timeout_s=REQUEST_TIMEOUT_S)

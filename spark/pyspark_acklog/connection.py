@@ -14,7 +14,7 @@ from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.call import Request, Response
 from acklog.client.caller import Caller
 from acklog.client.retry import Backoff
-from acklog.client.tls_files import TlsFiles, given_or_found_files
+from acklog.client.tls_files import ClientTlsFiles, given_or_found_files
 from acklog.errors import CannotConnect, ConnectionFailed, InvalidArgument
 from acklog.runtime import fraction
 from acklog.version import __version__
@@ -102,7 +102,7 @@ def connection_of(given: dict[str, str], *, timeout_s: float) -> Connection:
     if "token" in given and "tokenFile" in given:
         raise OptionError("tokenFile", "give either token or tokenFile")
     url = given.get("url")
-    profile_token, profile_files = None, TlsFiles()
+    profile_token, profile_files = None, ClientTlsFiles()
     profile = given.get("profile") or ("" if url or "ACKLOG_URL" in os.environ else os.environ.get("ACKLOG_PROFILE"))
     if profile:
         url, profile_token, profile_files = _of_profile(profile)
@@ -123,19 +123,21 @@ def connection_of(given: dict[str, str], *, timeout_s: float) -> Connection:
     )
 
 
-def _tls_of(given: dict[str, str], of_profile: TlsFiles, urls: tuple[str, ...]) -> TlsContent | None:
+def _tls_of(given: dict[str, str], of_profile: ClientTlsFiles, urls: tuple[str, ...]) -> TlsContent | None:
     """Raises OptionError."""
     own_certificate, own_key = given.get("certificateFile"), given.get("keyFile")
     if own_certificate is None and own_key is None:
         own_certificate, own_key = of_profile.certificate_file, of_profile.key_file
     try:
-        files = TlsFiles(given.get("caFile", of_profile.ca_file), own_certificate, own_key)
+        files = ClientTlsFiles(given.get("caFile", of_profile.ca_file), own_certificate, own_key)
         return tls_content_of(files, urls, variable=lambda name: os.environ.get(name, ""))
     except InvalidArgument as error:
         raise OptionError(_OPTIONS[error.field or "ca_file"], error.detail) from None
 
 
-def tls_content_of(files: TlsFiles, urls: tuple[str, ...], *, variable: Callable[[str], str]) -> TlsContent | None:
+def tls_content_of(
+    files: ClientTlsFiles, urls: tuple[str, ...], *, variable: Callable[[str], str]
+) -> TlsContent | None:
     """One for all gateways; None where nothing is said. Raises InvalidArgument."""
     found = [given_or_found_files(url, files, variable) for url in urls]
     named = next((each for each in found if each is not None), None)
@@ -156,7 +158,7 @@ def _text_of(option: str, path: str) -> str:
         raise OptionError(option, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _of_profile(name: str) -> tuple[str, str | None, TlsFiles]:
+def _of_profile(name: str) -> tuple[str, str | None, ClientTlsFiles]:
     import typer
 
     from acklog.command.failures import CommandError
@@ -165,7 +167,7 @@ def _of_profile(name: str) -> tuple[str, str | None, TlsFiles]:
     store = ProfileStore(Path(typer.get_app_dir("acklog")))
     try:
         profile = store.get(name)
-        return profile.server, store.token(name), TlsFiles(**profile.files.named())
+        return profile.server, store.token(name), ClientTlsFiles(**profile.files.named())
     except CommandError as error:
         raise OptionError("profile", str(error)) from None
 

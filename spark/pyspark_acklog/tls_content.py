@@ -6,19 +6,19 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from acklog.client.tls_context import context_of
-from acklog.client.tls_files import TlsFiles
+from acklog.client.tls_files import ClientTlsFiles
 
 
 @dataclass(frozen=True, slots=True)
 class TlsContent:
-    """By the names of `TlsFiles`. It is not shown: a private key is among it."""
+    """By the names of `ClientTlsFiles`. It is not shown: a private key is among it."""
 
     ca_file: bytes | None = field(default=None, repr=False)
     certificate_file: bytes | None = field(default=None, repr=False)
     key_file: bytes | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, files: TlsFiles) -> "TlsContent":
+    def of(cls, files: ClientTlsFiles) -> "TlsContent":
         """Raises InvalidArgument for files that cannot be used, OSError for those that go meanwhile."""
         context_of(files)  # here it can still be said which file is wrong
         return cls(**{name: Path(path).read_bytes() for name, path in files.given().items()})
@@ -34,4 +34,4 @@ class TlsContent:
                     path = Path(folder) / each.name
                     path.write_bytes(content)
                     paths[each.name] = str(path)
-            return context_of(TlsFiles(**paths))
+            return context_of(ClientTlsFiles(**paths))
