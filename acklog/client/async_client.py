@@ -19,7 +19,7 @@ from acklog.client.connection_tls import context_maker
 from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks, Receipts, raised_if_one
 from acklog.client.retry import Backoff
-from acklog.client.tls_files import TlsFiles
+from acklog.client.tls_files import ClientTlsFiles
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError
 from acklog.messages import LookedAt, OutgoingMessage, Received, RecordsPage, Sent, Settled
@@ -77,7 +77,7 @@ class AsyncClient:
         self.url = base_url_of(url)
         if transport is None:
             headers = headers_of(token, version=__version__)
-            files = TlsFiles(ca_file, certificate_file, key_file)
+            files = ClientTlsFiles(ca_file, certificate_file, key_file)
             maker = context_maker(self.url, files, tls, variable=runtime.variable, now_ms=runtime.monotonic_ms)
             transport = AiohttpTransport(self.url, headers, connections_max=connections_max, tls=maker)
         self.caller = Caller(

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from acklog.client.tls_files import TlsFiles, given_or_found_files
+from acklog.client.tls_files import ClientTlsFiles, given_or_found_files
 from acklog.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def context_maker(
     url: str,
-    given: TlsFiles,
+    given: ClientTlsFiles,
     tls: "SSLContext | None",
     *,
     variable: Callable[[str], str],

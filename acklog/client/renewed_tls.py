@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acklog.client.tls_context import context_of
-from acklog.client.tls_files import TlsFiles
+from acklog.client.tls_files import ClientTlsFiles
 from acklog.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _Looks = tuple[tuple[int, ...], ...]
 class RenewedTls:
     """`now_ms` is any clock that only goes forward. Raises InvalidArgument for files that cannot be used at first."""
 
-    def __init__(self, files: TlsFiles, *, now_ms: Callable[[], float]) -> None:
+    def __init__(self, files: ClientTlsFiles, *, now_ms: Callable[[], float]) -> None:
         self._files = files
         self._now_ms = now_ms
         self._looked_at_ms = now_ms()

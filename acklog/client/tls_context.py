@@ -6,7 +6,7 @@ What a file lacks is said in terms of the file: the messages of the library unde
 import ssl
 from pathlib import Path
 
-from acklog.client.tls_files import TlsFiles
+from acklog.client.tls_files import ClientTlsFiles
 from acklog.errors import InvalidArgument
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -18,7 +18,7 @@ class _KeyIsEncrypted(Exception):  # noqa: N818
     """Nobody is there to be asked for a password."""
 
 
-def context_of(files: TlsFiles) -> ssl.SSLContext:
+def context_of(files: ClientTlsFiles) -> ssl.SSLContext:
     """Raises InvalidArgument, with the file that is at fault as its field."""
     for name, path in files.given().items():
         _check(name, path, _KEY if name == "key_file" else _CERTIFICATE)

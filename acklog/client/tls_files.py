@@ -12,7 +12,7 @@ _SECURE = "https:"
 
 
 @dataclass(frozen=True, slots=True)
-class TlsFiles:
+class ClientTlsFiles:
     """Paths. Without a `ca_file` the system's authorities are trusted; `certificate_file` and `key_file` are for
     servers that ask who calls, and go together. Raises InvalidArgument where one is without the other."""
 
@@ -32,7 +32,7 @@ class TlsFiles:
         return {name: path for name, path in named.items() if path}
 
 
-def given_or_found_files(url: str, given: TlsFiles, variable: Callable[[str], str]) -> TlsFiles | None:
+def given_or_found_files(url: str, given: ClientTlsFiles, variable: Callable[[str], str]) -> ClientTlsFiles | None:
     """What a client of that URL goes by; None where the system's authorities and no certificate do.
 
     Certificate and key are one thing: where they are given by hand the environment is asked for neither. Files for a
@@ -47,5 +47,5 @@ def given_or_found_files(url: str, given: TlsFiles, variable: Callable[[str], st
     if own_certificate is None and own_key is None:
         own_certificate, own_key = variable(CERTIFICATE_FILE_VARIABLE), variable(KEY_FILE_VARIABLE)
     ca_file = variable(CA_FILE_VARIABLE) if given.ca_file is None else given.ca_file
-    found = TlsFiles(ca_file or None, own_certificate or None, own_key or None)
+    found = ClientTlsFiles(ca_file or None, own_certificate or None, own_key or None)
     return found if found.given() else None

@@ -76,6 +76,7 @@ _HINTS = {
     "UNAVAILABLE": "Try again in a moment; acklog doctor looks at the server.",
     "NOT_ENOUGH_REPLICAS": "Nothing was stored. See which nodes are missing: acklog cluster status.",
     "SHUTTING_DOWN": "Try again when the server is back.",
+    "TLS_FAILED": "Files are named by --ca-file, --certificate-file and --key-file, or kept by acklog profile add.",
     "UNEXPECTED_ANSWER": "Is the address that of an Acklog server? See which one is asked: acklog profile show.",
     "OUTCOME_UNKNOWN": "It may have been stored. Send it again with the same --dedup-id, and it is stored once.",
 }
@@ -171,7 +172,8 @@ def _of_sdk(error: "AcklogError", server: str) -> ShownFailure:
     detail = str(error.detail or error).removesuffix("; is the server running?")
     if isinstance(error, ConnectionFailed):
         what = f"no connection to {server}: {detail}" if server and server not in detail else detail
-        return ShownFailure(what, ExitCode.SERVER_AWAY, code=error.code, hint=_HINT_SERVER_AWAY)
+        hint = _HINTS.get(error.code, _HINT_SERVER_AWAY)
+        return ShownFailure(what, ExitCode.SERVER_AWAY, code=error.code, hint=hint)
     if isinstance(error, DeadlineExceeded):
         return ShownFailure(detail, ExitCode.SERVER_AWAY, code=error.code, hint=_HINT_TOO_SLOW)
     return ShownFailure(

@@ -71,6 +71,25 @@ Timeout = Annotated[
         callback=_checked_timeout,
     ),
 ]
+CaFile = Annotated[
+    str | None,
+    _everywhere(
+        "--ca-file",
+        metavar="FILE",
+        help_text="Whose certificates to trust, in PEM [ACKLOG_CA_FILE; the system's authorities].",
+    ),
+]
+CertificateFile = Annotated[
+    str | None,
+    _everywhere(
+        "--certificate-file",
+        metavar="FILE",
+        help_text="Our certificate, for servers that ask who calls [ACKLOG_CERTIFICATE_FILE].",
+    ),
+]
+KeyFile = Annotated[
+    str | None, _everywhere("--key-file", metavar="FILE", help_text="Its private key [ACKLOG_KEY_FILE].")
+]
 Json = Annotated[bool, _everywhere("--json", help_text="JSON for programs: a document, or a line per item.")]
 Quiet = Annotated[bool, _everywhere("--quiet", "-q", help_text="No remarks and no progress.")]
 NoColor = Annotated[
@@ -91,6 +110,9 @@ def declare(
     token: Token = None,
     profile: ProfileName = None,
     timeout_s: Timeout = None,
+    ca_file: CaFile = None,
+    certificate_file: CertificateFile = None,
+    key_file: KeyFile = None,
     is_json: Json = False,
     is_quiet: Quiet = False,
     has_no_color: NoColor = False,

@@ -14,20 +14,27 @@ from pathlib import Path
 import msgspec
 
 from acklog.command.failures import CommandError, UsageError, near_names
+from acklog.command.server_files import NO_FILES, ServerFiles
 
 PRIVATE_FILE_MODE = 0o600
 PRIVATE_DIRECTORY_MODE = 0o700
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_FIELDS = frozenset({"server"})
+_FILE_FIELDS = ("ca_file", "certificate_file", "key_file")
+_FIELDS = frozenset({"server", *_FILE_FIELDS})
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A server by name. Whether there is a token is known, the token itself is read when it is needed."""
+    """A server by name. Whether there is a token is known, the token itself is read when it is needed. `files` are for
+    TLS: their paths are kept, not what is in them, so that they may be renewed."""
 
     name: str
     server: str
     has_token: bool
+    files: ServerFiles = NO_FILES
+
+
+_Entry = tuple[str, ServerFiles]
 
 
 class ProfileStore:
@@ -66,7 +73,7 @@ class ProfileStore:
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"the token file {path} cannot be read: {error}") from error
 
-    def add(self, name: str, *, server: str, token: str | None) -> Profile:
+    def add(self, name: str, *, server: str, token: str | None, files: ServerFiles = NO_FILES) -> Profile:
         """Add or replace a profile. The first one is in use at once. Without a token the profile's old one goes."""
         if not _NAME.fullmatch(name):
             raise UsageError(
@@ -79,9 +86,9 @@ class ProfileStore:
             self._remove_token(name)
         else:
             self._write_private(self._tokens / name, token + "\n")
-        servers[name] = server
+        servers[name] = (server, files)
         self._write(servers, current or name)
-        return self._profile(name, server)
+        return self._profile(name, servers[name])
 
     def use(self, name: str) -> None:
         """Let a profile be the one in use."""
@@ -99,10 +106,11 @@ class ProfileStore:
 
     # --- files -------------------------------------------------------------------------------------------------------
 
-    def _profile(self, name: str, server: str) -> Profile:
-        return Profile(name, server, (self._tokens / name).exists())
+    def _profile(self, name: str, entry: _Entry) -> Profile:
+        server, files = entry
+        return Profile(name, server, (self._tokens / name).exists(), files)
 
-    def _require(self, name: str, servers: dict[str, str]) -> None:
+    def _require(self, name: str, servers: dict[str, _Entry]) -> None:
         if name in servers:
             return
         raise UsageError(
@@ -111,8 +119,8 @@ class ProfileStore:
             hint="See what there is: acklog profile list. Make one: acklog profile add NAME --server URL.",
         )
 
-    def _read(self) -> tuple[dict[str, str], str]:
-        """(server by profile, the current profile's name)."""
+    def _read(self) -> tuple[dict[str, _Entry], str]:
+        """(server and files by profile, the current profile's name)."""
         try:
             document = tomllib.loads(self.path.read_text())
         except FileNotFoundError:
@@ -123,10 +131,10 @@ class ProfileStore:
         current = document.get("current", "")
         if not isinstance(profiles, dict) or not isinstance(current, str):
             raise self._unusable("profiles must be tables, and current a name")
-        servers = {name: self._server(name, fields) for name, fields in profiles.items()}
+        servers = {name: self._entry(name, fields) for name, fields in profiles.items()}
         return servers, current if current in servers else ""
 
-    def _server(self, name: str, fields: object) -> str:
+    def _entry(self, name: str, fields: object) -> _Entry:
         if not _NAME.fullmatch(name):
             raise self._unusable(f"{name!r} cannot be a profile's name")
         if not isinstance(fields, dict) or not isinstance(fields.get("server"), str):
@@ -134,15 +142,20 @@ class ProfileStore:
         unknown = sorted(set(fields) - _FIELDS)
         if unknown:
             raise self._unusable(f"profile {name!r} has the unknown field {unknown[0]!r}")
-        return str(fields["server"])
+        files = {field: fields[field] for field in _FILE_FIELDS if field in fields}
+        if not all(isinstance(path, str) for path in files.values()):
+            raise self._unusable(f"the files of profile {name!r} must be paths")
+        return str(fields["server"]), ServerFiles(**files)
 
     def _unusable(self, why: str) -> CommandError:
         return CommandError(f"{self.path} cannot be used: {why}", hint="Correct the file, or remove it.")
 
-    def _write(self, servers: dict[str, str], current: str) -> None:
+    def _write(self, servers: dict[str, _Entry], current: str) -> None:
         lines = [f"current = {_quoted(current)}"] if current else []
         for name in sorted(servers):
-            lines += ["", f"[profiles.{_quoted(name)}]", f"server = {_quoted(servers[name])}"]
+            server, files = servers[name]
+            lines += ["", f"[profiles.{_quoted(name)}]", f"server = {_quoted(server)}"]
+            lines += [f"{field} = {_quoted(path)}" for field, path in files.named().items()]
         self._write_private(self.path, "\n".join(lines).lstrip("\n") + "\n")
 
     def _write_private(self, path: Path, content: str) -> None:

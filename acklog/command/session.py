@@ -13,35 +13,68 @@ import typer
 from acklog.command.failures import UsageError
 from acklog.command.output import Output, OutputStyle
 from acklog.command.profiles import ProfileStore
+from acklog.command.server_files import NO_FILES, ServerFiles
 
 if TYPE_CHECKING:
     from acklog import AsyncClient, Client
+    from acklog.command.server_certificate import ServerCertificate
 
-VARIABLES = ("ACKLOG_URL", "ACKLOG_TOKEN", "ACKLOG_PROFILE")  # beside NO_COLOR, COLUMNS and TERM
+VARIABLES = (  # beside NO_COLOR, COLUMNS and TERM
+    "ACKLOG_URL",
+    "ACKLOG_TOKEN",
+    "ACKLOG_PROFILE",
+    "ACKLOG_CA_FILE",
+    "ACKLOG_CERTIFICATE_FILE",
+    "ACKLOG_KEY_FILE",
+)
 DEFAULT_SERVER = "http://127.0.0.1:8080"
 DEFAULT_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Whom to ask. `source` says where the address comes from; `profile` is "" when it is from none."""
+    """Whom to ask. `source` says where the address comes from; `profile` is "" when it is from none. `files` are for
+    TLS, those that there are."""
 
     url: str
     token: str | None
     source: str
     profile: str = ""
+    files: ServerFiles = NO_FILES
 
 
 def _connect(server: Server, timeout_s: float) -> "Client":
     from acklog import Client
 
-    return Client(server.url, token=server.token, timeout_s=timeout_s)
+    files = server.files
+    return Client(
+        server.url,
+        token=server.token,
+        timeout_s=timeout_s,
+        ca_file=files.ca_file or None,
+        certificate_file=files.certificate_file or None,
+        key_file=files.key_file or None,
+    )
 
 
 def _connect_async(server: Server, timeout_s: float) -> "AsyncClient":
     from acklog import AsyncClient
 
-    return AsyncClient(server.url, token=server.token, timeout_s=timeout_s)
+    files = server.files
+    return AsyncClient(
+        server.url,
+        token=server.token,
+        timeout_s=timeout_s,
+        ca_file=files.ca_file or None,
+        certificate_file=files.certificate_file or None,
+        key_file=files.key_file or None,
+    )
+
+
+def _shown_certificate(server: Server) -> "ServerCertificate":
+    from acklog.command.server_certificate import shown_by
+
+    return shown_by(server.url, server.files)
 
 
 def now_ms() -> int:
@@ -69,6 +102,7 @@ class Surroundings:
     config_directory: Path
     connect: Callable[[Server, float], "Client"] = _connect
     connect_async: Callable[[Server, float], "AsyncClient"] = _connect_async
+    shown_certificate: Callable[[Server], "ServerCertificate"] = _shown_certificate
     now_ms: Callable[[], int] = now_ms
     pause: Callable[[float], None] = pause
 
@@ -86,6 +120,9 @@ class GlobalOptions:
     token: str = ""
     profile: str = ""
     timeout_s: float = DEFAULT_TIMEOUT_S
+    ca_file: str = ""
+    certificate_file: str = ""
+    key_file: str = ""
     is_json: bool = False
     is_quiet: bool = False
     has_no_color: bool = False
@@ -152,13 +189,28 @@ class Session:
 
     def _plain(self, url: str, source: str) -> Server:
         token = self.options.token or self.surroundings.environment.get("ACKLOG_TOKEN") or None
-        return Server(checked_url(url, source), token, source)
+        checked = checked_url(url, source)
+        return Server(checked, token, source, files=self._files(checked, NO_FILES))
 
     def _of_profile(self, name: str, source: str) -> Server:
         profile = self.profiles.get(name)
         own_token = self.options.token or self.profiles.token(name)
         token = own_token or self.surroundings.environment.get("ACKLOG_TOKEN") or None
-        return Server(checked_url(profile.server, f"profile {name!r}"), token, source, name)
+        url = checked_url(profile.server, f"profile {name!r}")
+        return Server(url, token, source, name, self._files(url, profile.files))
+
+    @property
+    def given_files(self) -> ServerFiles:
+        """What the options say."""
+        return ServerFiles(self.options.ca_file, self.options.certificate_file, self.options.key_file)
+
+    def _files(self, url: str, of_profile: ServerFiles) -> ServerFiles:
+        """A profile's are for the profile's server only, the environment's for any that is called by https. Raises
+        UsageError."""
+        self.given_files.check(url)
+        if not url.startswith("https:"):
+            return NO_FILES
+        return self.given_files.over(of_profile).over(ServerFiles.of_environment(self.surroundings.environment))
 
 
 def checked_url(url: str, source: str) -> str:

@@ -32,6 +32,7 @@ BATCH_BYTES_MAX = 2 * REQUEST_BODY_BYTES_MAX + 4 * 1024 * 1024
 
 PARTITIONS_DEFAULT = 8
 PARTITIONS_MAX = 1024
+NODE_ID_MAX = 1_000_000
 COMMIT_METADATA_BYTES_MAX = 4096  # of a reader's own beside its position, as much as Kafka allows
 BLOCKED_LISTED_DEFAULT = 100
 BLOCKED_LISTED_MAX = 1_000  # blocked messages of a group that one answer shows

@@ -11,7 +11,7 @@ from cluster.controller.progress import (
     PartitionTrouble,
 )
 
-NODE_ID_MAX = 1_000_000
+NODE_ID_MAX = limits.NODE_ID_MAX
 
 
 NODES_NAMED_MAX = 1_000

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 AUTHORITY_DAYS_DEFAULT = 3650
 WITHIN_DAYS_DEFAULT = 30
-_NEW_DIRECTORY = typer.Argument(metavar="[DIR]", help="A directory that is not there yet.")
+_NEW_DIRECTORY = typer.Argument(metavar="DIR", help="A directory that is not there yet.")
 _AUTHORITY_DAYS = typer.Option("--days", metavar="N", help="How long the authority is valid.")
 _EMPTY = "Nothing is signed yet: acklog pki issue."
 
@@ -29,9 +29,10 @@ def init(
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="What it is called [Acklog private CA].")] = "",
     days: Annotated[int, _AUTHORITY_DAYS] = AUTHORITY_DAYS_DEFAULT,
 ) -> None:
-    """Make a certificate authority: its key, which stays here, and ca.pem, which everybody gets.
+    """Make a certificate authority.
 
-    Whoever has the key can be any node, server and client: keep the directory away from servers, and have a backup.
+    Its key stays here, and ca.pem is for everybody. Whoever has the key can be any node, server and client: keep the
+    directory away from servers, and have a backup.
     """
     from app.commands.pki_directory import TRUST_NAME, PkiDirectory
     from app.pki.authority import NAME_DEFAULT, new_authority
@@ -61,7 +62,10 @@ def renew(
     is_all: Annotated[bool, typer.Option("--all", help="Renew every certificate, by the newest authority.")] = False,
     days: Annotated[int | None, typer.Option("--days", metavar="N", help="How long they are valid; as before.")] = None,
 ) -> None:
-    """Make new certificates with new keys for those that end soon: for the same hosts, as long as before."""
+    """Renew certificates that end soon.
+
+    With new keys, for the same hosts, and for as long as before.
+    """
     from app.commands.pki_renewal import Renewal
     from app.pki.certificate_file import certificate_of
 
@@ -81,7 +85,7 @@ def renew(
 
 
 def show(context: typer.Context, directory: Annotated[str, DIRECTORY] = DIRECTORY_DEFAULT) -> None:
-    """Show the authority and what it has signed: for whom, for which hosts, and for how many days still."""
+    """Show the authority and what it has signed."""
     session = session_of(context)
     with directory_of(session, directory) as pki:
         shown = _shown(pki)
@@ -96,10 +100,11 @@ def rotate_ca(
     days: Annotated[int | None, _AUTHORITY_DAYS] = None,
     is_finish: Annotated[bool, typer.Option("--finish", help="Trust the new authority alone.")] = False,
 ) -> None:
-    """Let another authority follow this one, in three steps that never break trust.
+    """Let another authority follow, in three steps.
 
-    rotate-ca makes it and puts it into ca.pem beside the old one: hand ca.pem out. renew --all lets it sign everything
-    anew: hand that out, too. rotate-ca --finish takes the old one out of ca.pem, which is handed out once more.
+    Trust never breaks: rotate-ca makes it and puts it into ca.pem beside the old one: hand ca.pem out. renew --all lets
+    it sign everything anew: hand that out, too. rotate-ca --finish takes the old one out of ca.pem, which is handed out
+    once more.
     """
     session = session_of(context)
     if is_finish and days is not None:

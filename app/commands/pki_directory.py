@@ -122,10 +122,14 @@ class PkiDirectory:
     def write(
         self, subject: CertificateSubject, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
     ) -> list[Path]:
-        """Both files, or none of them half."""
+        """Both files or, but for a crash between two renames, none."""
         certificate_name, key_name = _names_of(subject)
-        self._write(key_name, pem_of_key(key), PRIVATE_FILE_MODE)
-        self._write(certificate_name, certificate.public_bytes(Encoding.PEM), PUBLIC_FILE_MODE)
+        self._write_together(
+            [
+                (key_name, pem_of_key(key), PRIVATE_FILE_MODE),
+                (certificate_name, certificate.public_bytes(Encoding.PEM), PUBLIC_FILE_MODE),
+            ]
+        )
         return [self.path / certificate_name, self.path / key_name]
 
     def open_to_others(self) -> list[str]:
@@ -160,16 +164,20 @@ class PkiDirectory:
         return content
 
     def _write(self, name: str, content: bytes, mode: int) -> None:
-        """Whole or not at all, and never readable by others who may not, not even for a moment."""
-        temporary = self.path / f".{name}.new"
-        temporary.unlink(missing_ok=True)  # of a command that was killed
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
-            file.write(content)
-            file.flush()
-            os.fsync(descriptor)
-        temporary.replace(self.path / name)
+        self._write_together([(name, content, mode)])
+
+    def _write_together(self, files: list[tuple[str, bytes, int]]) -> None:
+        """Each whole or not at all: all are on the disk before the first takes its name. None is readable by others who
+        may not, not even for a moment."""
+        temporaries = [self.path / f".{name}.new" for name, _, _ in files]
+        try:
+            for temporary, (_, content, mode) in zip(temporaries, files, strict=True):
+                _write_new(temporary, content, mode)
+            for temporary, (name, _, _) in zip(temporaries, files, strict=True):
+                temporary.replace(self.path / name)
+        finally:
+            for temporary in temporaries:
+                temporary.unlink(missing_ok=True)
         self._sync()
 
     def _sync(self) -> None:
@@ -182,6 +190,16 @@ class PkiDirectory:
 
 def _names_of(subject: CertificateSubject) -> tuple[str, str]:
     return f"{subject.file_stem}.pem", f"{subject.file_stem}-key.pem"
+
+
+def _write_new(path: Path, content: bytes, mode: int) -> None:
+    path.unlink(missing_ok=True)  # of a command that was killed
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)  # whatever the umask has taken
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
 
 
 def _lock(descriptor: int, path: Path) -> None:

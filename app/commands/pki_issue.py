@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 DAYS_DEFAULT = 90
 _HOSTS = typer.Option("--host", metavar="HOST", help="A name or address under which it is called; may repeat.")
-_SERVER_HOSTS = typer.Option("--host", metavar="HOST", help="As above; without any, those of this machine's loopback.")
+_SERVER_HOSTS = typer.Option(
+    "--host", metavar="HOST", help="A name or address under which it is called; may repeat [localhost]."
+)
 _DAYS = typer.Option("--days", metavar="N", help="How long it is valid.")
 _ID = typer.Argument(metavar="ID", help="The node's number, as its --id has it.")
 _NAME = typer.Argument(metavar="NAME", help="Who it is; the name of the files has it, too.")
-_FILE_NAME = typer.Argument(metavar="[NAME]", help="Tells its files from those of others; it says nothing to anybody.")
+_FILE_NAME = typer.Argument(metavar="NAME", help="Tells its files from those of others; it says nothing to anybody.")
 
 Hosts = Annotated[list[str] | None, _HOSTS]
 Days = Annotated[int, _DAYS]

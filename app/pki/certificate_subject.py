@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from app.configuration.node_process_settings import NODE_ID_MAX
+from acklog.wire.limits import NODE_ID_MAX
 from app.pki.pki_error import PkiError
 
 SCHEME = "acklog"

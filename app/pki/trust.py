@@ -16,8 +16,6 @@ from app.pki.certificate_file import name_text
 from app.pki.pki_error import PkiError
 from app.pki.private_key import is_key_of
 
-AUTHORITIES_MAX = 2
-
 
 @dataclass(frozen=True, slots=True)
 class Trust:

@@ -1,11 +1,9 @@
 """Options that several of the commands have, and what they make of the session."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acklog.command.failures import UsageError
 from acklog.command.session import Session, checked_url
 from acklog_spark.sessions import LOCAL_MASTER
 
@@ -36,23 +34,14 @@ GatewaysOption = Annotated[
     list[str] | None,
     typer.Option("--gateway", metavar="URL", help="Another gateway beside --server, to share the work; may repeat."),
 ]
-CaFileOption = Annotated[
-    str | None, typer.Option("--ca-file", metavar="FILE", help="Certificates (PEM) of authorities to trust.")
-]
 
 
-def connection_of(session: Session, gateways: list[str] | None, ca_file: str | None) -> "Connection":
-    """Raises UsageError, CommandError."""
-    from pyspark_acklog.connection import Connection
+def connection_of(session: Session, gateways: list[str] | None) -> "Connection":
+    """Raises UsageError, InvalidArgument for files that cannot be used."""
+    from acklog.client.tls_files import ClientTlsFiles
+    from pyspark_acklog.connection import Connection, tls_content_of
 
     server = session.server
-    more = tuple(checked_url(url, "--gateway") for url in gateways or ())
-    ca_pem = None
-    if ca_file is not None:
-        try:
-            ca_pem = Path(ca_file).read_text(encoding="ascii")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{ca_file} cannot be read: {error}", field="--ca-file") from None
-    connection = Connection(urls=(server.url, *more), token=server.token, ca_pem=ca_pem, timeout_s=REQUEST_TIMEOUT_S)
-    connection.tls()
-    return connection
+    urls = (server.url, *(checked_url(url, "--gateway") for url in gateways or ()))
+    tls = tls_content_of(ClientTlsFiles(**server.files.named()), urls, variable=lambda _name: "")
+    return Connection(urls=urls, token=server.token, tls=tls, timeout_s=REQUEST_TIMEOUT_S)

@@ -18,7 +18,6 @@ from acklog.command.views import Cell, Column, Sentence, Table
 from acklog_spark.background import give_way
 from acklog_spark.common_options import (
     BackgroundOption,
-    CaFileOption,
     GatewaysOption,
     MasterOption,
     PathArgument,
@@ -77,7 +76,6 @@ def run(
     rate: MaxRateOption = None,
     is_in_background: BackgroundOption = False,
     gateways: GatewaysOption = None,
-    ca_file: CaFileOption = None,
     master: MasterOption = "",
     settings: SettingsOption = None,
 ) -> None:
@@ -100,7 +98,7 @@ def run(
         if read_from not in READ_FROM:
             raise UsageError(f"{read_from!r} is no replica", field="--read-from", near=READ_FROM)
         options = FetchOptions(
-            connection=connection_of(session, gateways, ca_file),
+            connection=connection_of(session, gateways),
             read_from=ReadFrom(read_from),
             max_bytes_per_second=None if rate is None else _parse_rate(rate),
         )

@@ -13,7 +13,6 @@ from acklog.command.views import Fields
 from acklog_spark.background import give_way
 from acklog_spark.common_options import (
     BackgroundOption,
-    CaFileOption,
     GatewaysOption,
     MasterOption,
     PathArgument,
@@ -75,7 +74,6 @@ def replay(
     name: NameOption = "",
     is_in_background: BackgroundOption = False,
     gateways: GatewaysOption = None,
-    ca_file: CaFileOption = None,
     master: MasterOption = "",
     settings: SettingsOption = None,
 ) -> None:
@@ -114,7 +112,7 @@ def replay(
             until_ms=_moment(until, now_ms=now_ms, field="--until"),
         )
         storage = storage_at(path, None if local_path_of(path) is not None else spark())
-        work = Replay(storage, connection_of(session, gateways, ca_file), spark, now_ms=now_ms)
+        work = Replay(storage, connection_of(session, gateways), spark, now_ms=now_ms)
         with session.output.progress(f"replay {topic}"):
             done = work.run(selection, target or topic, name=name, placing=cast("Placing | None", placing))
     document = {

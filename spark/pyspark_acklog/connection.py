@@ -1,10 +1,12 @@
 """The way to the servers: any gateway of several, and who asks. Made on the driver and sent to the workers."""
 
 import os
-import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from ssl import SSLContext
 
 from acklog import Client
 from acklog.client.address import base_url_of, headers_of
@@ -12,42 +14,36 @@ from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.call import Request, Response
 from acklog.client.caller import Caller
 from acklog.client.retry import Backoff
+from acklog.client.tls_files import ClientTlsFiles, given_or_found_files
 from acklog.errors import CannotConnect, ConnectionFailed, InvalidArgument
 from acklog.runtime import fraction
 from acklog.version import __version__
 from pyspark_acklog.failures import OptionError
+from pyspark_acklog.tls_content import TlsContent
 
 CONNECTIONS_MAX = 8
 """To each gateway, of one task."""
 RETRIES_MAX = 10_000
 """Tries end by their deadline, not by their number."""
+_OPTIONS = {"ca_file": "caFile", "certificate_file": "certificateFile", "key_file": "keyFile"}
 _TURN_AWAY = frozenset({502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """Where the gateways are. The token and the certificates travel inside, since workers have no such files."""
+    """Where the gateways are. The token and the certificates travel inside, since workers have no such files. Without
+    `tls` the system's authorities are trusted, and no certificate of ours is shown."""
 
     urls: tuple[str, ...]
     token: str | None = field(default=None, repr=False)
-    ca_pem: str | None = field(default=None, repr=False)
+    tls: TlsContent | None = field(default=None, repr=False)
     timeout_s: float = 120.0
-
-    def tls(self) -> ssl.SSLContext | None:
-        """None for the system's authorities. Raises OptionError."""
-        if self.ca_pem is None:
-            return None
-        try:
-            return ssl.create_default_context(cadata=self.ca_pem)
-        except ssl.SSLError as error:
-            raise OptionError("caFile", f"holds no certificates in PEM: {error.reason or error}") from None
 
     def transport(self, *, first: int = 0) -> "AnyGateway":
         """Requests to any of the gateways, beginning with number `first`."""
         headers = headers_of(self.token, version=__version__)
         turned = [*self.urls[first % len(self.urls) :], *self.urls[: first % len(self.urls)]]
-        context = self.tls()
-        tls = None if context is None else lambda: context
+        tls = None if self.tls is None else partial(_same, self.tls.context())
         return AnyGateway([AiohttpTransport(url, headers, connections_max=CONNECTIONS_MAX, tls=tls) for url in turned])
 
     def caller(self, *, first: int = 0) -> Caller:
@@ -64,6 +60,10 @@ class Connection:
         """The SDK's client over all gateways; close it. Without `timeout_s` a call is tried for 30 seconds at most."""
         limit_s = min(self.timeout_s, 30.0) if timeout_s is None else timeout_s
         return Client(self.urls[0], timeout_s=limit_s, retries_max=RETRIES_MAX, transport=self.transport())
+
+
+def _same(context: SSLContext) -> SSLContext:
+    return context
 
 
 class AnyGateway:
@@ -95,17 +95,17 @@ class AnyGateway:
 
 
 def connection_of(given: dict[str, str], *, timeout_s: float) -> Connection:
-    """From the options `url`, `profile`, `token`, `tokenFile`, `caFile`, and the command's variables where none is
-    given. Raises OptionError."""
+    """From the options `url`, `profile`, `token`, `tokenFile`, `caFile`, `certificateFile` and `keyFile`, and the
+    command's variables where none is given. Raises OptionError."""
     if "profile" in given and "url" in given:
         raise OptionError("profile", "give either a profile or a url")
     if "token" in given and "tokenFile" in given:
         raise OptionError("tokenFile", "give either token or tokenFile")
     url = given.get("url")
-    profile_token = None
+    profile_token, profile_files = None, ClientTlsFiles()
     profile = given.get("profile") or ("" if url or "ACKLOG_URL" in os.environ else os.environ.get("ACKLOG_PROFILE"))
     if profile:
-        url, profile_token = _of_profile(profile)
+        url, profile_token, profile_files = _of_profile(profile)
     url = url or os.environ.get("ACKLOG_URL") or "http://127.0.0.1:8080"
     token = given.get("token") or _token_in(given) or profile_token or os.environ.get("ACKLOG_TOKEN") or None
     urls = []
@@ -118,10 +118,33 @@ def connection_of(given: dict[str, str], *, timeout_s: float) -> Connection:
         headers_of(token, version=__version__)
     except InvalidArgument as error:
         raise OptionError("token", error.detail) from None
-    ca_pem = _text_of("caFile", given["caFile"]) if "caFile" in given else None
-    connection = Connection(urls=tuple(urls), token=token, ca_pem=ca_pem, timeout_s=timeout_s)
-    connection.tls()
-    return connection
+    return Connection(
+        urls=tuple(urls), token=token, tls=_tls_of(given, profile_files, tuple(urls)), timeout_s=timeout_s
+    )
+
+
+def _tls_of(given: dict[str, str], of_profile: ClientTlsFiles, urls: tuple[str, ...]) -> TlsContent | None:
+    """Raises OptionError."""
+    own_certificate, own_key = given.get("certificateFile"), given.get("keyFile")
+    if own_certificate is None and own_key is None:
+        own_certificate, own_key = of_profile.certificate_file, of_profile.key_file
+    try:
+        files = ClientTlsFiles(given.get("caFile", of_profile.ca_file), own_certificate, own_key)
+        return tls_content_of(files, urls, variable=lambda name: os.environ.get(name, ""))
+    except InvalidArgument as error:
+        raise OptionError(_OPTIONS[error.field or "ca_file"], error.detail) from None
+
+
+def tls_content_of(
+    files: ClientTlsFiles, urls: tuple[str, ...], *, variable: Callable[[str], str]
+) -> TlsContent | None:
+    """One for all gateways; None where nothing is said. Raises InvalidArgument."""
+    found = [given_or_found_files(url, files, variable) for url in urls]
+    named = next((each for each in found if each is not None), None)
+    try:
+        return None if named is None else TlsContent.of(named)
+    except OSError as error:
+        raise InvalidArgument(f"{error.filename} cannot be read: {error.strerror}", field="ca_file") from None
 
 
 def _token_in(given: dict[str, str]) -> str | None:
@@ -135,7 +158,7 @@ def _text_of(option: str, path: str) -> str:
         raise OptionError(option, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _of_profile(name: str) -> tuple[str, str | None]:
+def _of_profile(name: str) -> tuple[str, str | None, ClientTlsFiles]:
     import typer
 
     from acklog.command.failures import CommandError
@@ -143,7 +166,8 @@ def _of_profile(name: str) -> tuple[str, str | None]:
 
     store = ProfileStore(Path(typer.get_app_dir("acklog")))
     try:
-        return store.get(name).server, store.token(name)
+        profile = store.get(name)
+        return profile.server, store.token(name), ClientTlsFiles(**profile.files.named())
     except CommandError as error:
         raise OptionError("profile", str(error)) from None
 

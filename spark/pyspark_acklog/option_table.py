@@ -34,6 +34,10 @@ OPTIONS = (
     Option("token", _C, "", "a bearer token; Spark keeps it out of its plans and logs"),
     Option("tokenFile", _C, "", "a file with the token, read where the driver runs"),
     Option("caFile", _C, "", "certificates (PEM) of authorities to trust, read where the driver runs"),
+    Option(
+        "certificateFile", _C, "", "our certificate (PEM) for servers that ask who calls, read where the driver runs"
+    ),
+    Option("keyFile", _C, "", "its private key (PEM), read where the driver runs"),
     Option("timeoutSeconds", _C, "120", "how long one request is tried again while servers fail or restart, 1 to 3600"),
     Option("topic", _R, "", "one topic or several, separated by commas; when writing: for rows without the column"),
     Option("topicPattern", _R, "", "a regular expression that whole names of topics match, instead of `topic`"),

@@ -2,6 +2,7 @@
 are renewed while a producer and a consumer work."""
 
 import asyncio
+import pickle
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 
 import acklog
 from acklog.client import renewed_tls
+from acklog.client.catalog_calls import status
 from acklog.errors import ConnectionFailed, TlsFailed
 from app.pki.authority import Authority
 from app.pki.certificate_file import read_certificate
+from pyspark_acklog.connection import connection_of
 from tests.support.own_authority import DAY_MS, NOW_MS, TlsFilesOf, made_authority, signed, subject
 from tests.support.tls_server import answering, tls_served
 from tests.support.waiting import poll_until
@@ -64,6 +67,19 @@ async def test_a_server_may_ask_who_calls(files: Files, tmp_path: Path, monkeypa
         finally:
             await asyncio.to_thread(with_thread.close)
         assert {each.zfill(34) for each in server.callers if each} == {serial}
+
+
+async def test_spark_s_workers_are_known(files: Files, tmp_path: Path) -> None:
+    files.hold(files.authority)
+    options = {"caFile": files.client.ca, "certificateFile": files.client.certificate, "keyFile": files.client.key}
+    async with tls_served(tmp_path / "data", files.server.server_context(wants_clients=True)) as server:
+        given = {name: str(path) for name, path in options.items()}
+        connection = pickle.loads(pickle.dumps(connection_of({"url": server.url, **given}, timeout_s=20)))
+        caller = connection.caller()
+        try:
+            assert (await caller.perform(status("/readyz")))["status"] == "ready"
+        finally:
+            await caller.close()
 
 
 async def failure(url: str, *, kind: type[ConnectionFailed] = TlsFailed, **options: Any) -> str:

@@ -26,6 +26,7 @@ AUTHORITY = made_authority()
 
 
 @given(HOSTS)
+@settings(deadline=None)
 def test_what_is_taken_is_in_its_one_spelling(text: str) -> None:
     try:
         host = checked_host(text)

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from acklog.command.checkup import Check, CheckOutcome
+from acklog.command.certificate_check import certificate_check
+from acklog.command.checkup import Check, CheckOutcome, skipped
 from acklog.command.exit_codes import ExitCode
 from acklog.command.machine_checks import machine_checks
 from acklog.command.server_checks import ServerChecks
@@ -67,7 +68,19 @@ def _checks(session: Session, data_dir: str) -> Iterator[Check]:
             now_ms=session.now_ms,
             pause=session.pause,
         ).run()
+    if session.server.url.startswith("https:"):
+        yield _certificate(session)
     yield from machine_checks(data_dir)
+
+
+def _certificate(session: Session) -> Check:
+    from acklog.errors import InvalidArgument
+
+    try:
+        found = session.surroundings.shown_certificate(session.server)
+    except (OSError, InvalidArgument) as error:
+        return skipped("certificate", f"it could not be looked at: {error}")
+    return certificate_check(found, now_ms=session.now_ms())
 
 
 def _views(checks: list[Check], counts: dict[CheckOutcome, int]) -> list[View]:

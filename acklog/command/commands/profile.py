@@ -6,6 +6,7 @@ import typer
 
 from acklog.command.failures import UsageError
 from acklog.command.profiles import Profile
+from acklog.command.server_files import ServerFiles
 from acklog.command.session import Session, checked_url, session_of
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Column, Fields, Table
@@ -26,14 +27,16 @@ def add(
 ) -> None:
     """Add a profile: acklog profile add shop --server https://queue.example.org --ask-token.
 
-    The token is stored in a file that only you can read, and never printed.
+    The token is stored in a file that only you can read, and never printed. Of --ca-file, --certificate-file and
+    --key-file the paths are kept.
     """
     session = session_of(context)
     if not session.options.server:
         raise UsageError("a profile needs a server", field="--server", hint="Give its address: --server URL.")
     url = checked_url(session.options.server, "--server")
+    session.given_files.check(url)
     token = _token(session, is_asked=ask_token, is_piped=token_stdin)
-    profile = session.profiles.add(name, server=url, token=token)
+    profile = session.profiles.add(name, server=url, token=token, files=session.given_files.from_anywhere())
     is_current = session.profiles.current() == name
     session.output.note(f"Saved profile {name} in {session.profiles.path}.")
     session.output.show(_document(profile, is_current=is_current), _fields(profile, is_current=is_current))
@@ -87,6 +90,8 @@ def show(
         document["profile"] = server.profile
         rows.append(("profile", server.profile))
     rows.append(("token", "yes" if server.token else "no"))
+    document |= _files_document(server.files)
+    rows += _files_rows(server.files)
     session.output.show(document, Fields(rows))
 
 
@@ -120,7 +125,8 @@ def _token(session: Session, *, is_asked: bool, is_piped: bool) -> str | None:
 
 
 def _document(profile: Profile, *, is_current: bool) -> dict[str, object]:
-    return {"name": profile.name, "server": profile.server, "hasToken": profile.has_token, "inUse": is_current}
+    document = {"name": profile.name, "server": profile.server, "hasToken": profile.has_token, "inUse": is_current}
+    return document | _files_document(profile.files)
 
 
 def _fields(profile: Profile, *, is_current: bool) -> Fields:
@@ -129,9 +135,19 @@ def _fields(profile: Profile, *, is_current: bool) -> Fields:
             ("name", Cell(profile.name, "name")),
             ("server", profile.server),
             ("token", "stored" if profile.has_token else "none"),
+            *_files_rows(profile.files),
             ("in use", Cell("yes", "good") if is_current else "no"),
         ]
     )
+
+
+def _files_document(files: ServerFiles) -> dict[str, object]:
+    names = {"ca_file": "caFile", "certificate_file": "certificateFile", "key_file": "keyFile"}
+    return {names[name]: path for name, path in files.named().items()}
+
+
+def _files_rows(files: ServerFiles) -> list[tuple[str, Cell | str]]:
+    return [(name.replace("_", " "), path) for name, path in files.named().items()]
 
 
 def _names() -> list[str]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from acklog.command.exit_codes import ExitCode
 from acklog.command.failures import CommandError
 from acklog.command.profiles import ProfileStore
+from acklog.command.server_files import NO_FILES, ServerFiles
 from acklog.command.session import Server
 from tests.support.command_run import CommandRun, run_command
 
@@ -155,3 +156,73 @@ def test_odd_characters_survive(tmp_path: Path) -> None:
     store.add("a.b", server='http://x/"\\\x7fü', token=None)
     assert store.profiles()[0].server == 'http://x/"\\\x7fü'
     assert store.current() == "a.b"
+
+
+class TestFilesForTls:
+    GIVEN = ("--ca-file", "/s/ca.pem", "--certificate-file", "/s/own.pem", "--key-file", "/s/own-key.pem")
+    FILES = ServerFiles("/s/ca.pem", "/s/own.pem", "/s/own-key.pem")
+    ENVIRONMENT: ClassVar = {
+        "ACKLOG_CA_FILE": "/e/ca.pem",
+        "ACKLOG_CERTIFICATE_FILE": "/e/own.pem",
+        "ACKLOG_KEY_FILE": "/e/own-key.pem",
+    }
+
+    def test_a_profile_keeps_their_paths(self, acklog: Acklog, tmp_path: Path) -> None:
+        added = acklog("profile", "add", "shop", "--server", "https://a", *self.GIVEN, "--json")
+        assert added.document["caFile"] == "/s/ca.pem"
+        assert server_of(acklog).files == self.FILES
+        assert acklog("profile", "show", "--json").document["keyFile"] == "/s/own-key.pem"
+        assert "ca file           /s/ca.pem" in acklog("profile", "show", "shop").stdout
+        acklog("profile", "add", "other", "--server", "https://b")
+        assert server_of(acklog, "--profile", "other").files == NO_FILES
+        assert server_of(acklog, "--profile", "shop").files == self.FILES
+
+    def test_relative_ones_are_meant_from_here(self, acklog: Acklog) -> None:
+        acklog("profile", "add", "shop", "--server", "https://a", "--ca-file", "pki/ca.pem")
+        assert server_of(acklog).files.ca_file == str(Path("pki/ca.pem").absolute())
+
+    def test_options_come_before_the_profile_and_that_before_the_environment(self, acklog: Acklog) -> None:
+        assert server_of(acklog, "--server", "https://a", environment=self.ENVIRONMENT).files.ca_file == "/e/ca.pem"
+        acklog("profile", "add", "shop", "--server", "https://a", "--ca-file", "/p/ca.pem")
+        asked = server_of(acklog, environment=self.ENVIRONMENT).files
+        assert asked == ServerFiles("/p/ca.pem", "/e/own.pem", "/e/own-key.pem")
+        own = ("--certificate-file", "/s/own.pem", "--key-file", "/s/own-key.pem")
+        asked = server_of(acklog, *own, environment=self.ENVIRONMENT).files
+        assert asked == ServerFiles("/p/ca.pem", "/s/own.pem", "/s/own-key.pem")
+
+    def test_a_profile_s_are_for_its_server_only(self, acklog: Acklog) -> None:
+        acklog("profile", "add", "shop", "--server", "https://a", *self.GIVEN)
+        assert server_of(acklog, "--server", "https://other").files == NO_FILES
+
+    def test_without_tls_the_environment_s_are_for_others(self, acklog: Acklog) -> None:
+        assert server_of(acklog, "--server", "http://a", environment=self.ENVIRONMENT).files == NO_FILES
+
+    @pytest.mark.parametrize("command", [("send", "t", "1"), ("profile", "add", "x")])
+    @pytest.mark.parametrize(
+        ("options", "says"),
+        [
+            (
+                ("--server", "http://a", "--ca-file", "x"),
+                "--ca-file is for https, and http://a is called without encryption",
+            ),
+            (("--server", "https://a", "--key-file", "x"), "go together (--certificate-file)"),
+            (("--server", "https://a", "--certificate-file", "x"), "go together (--key-file)"),
+        ],
+    )
+    def test_what_makes_no_sense(
+        self, acklog: Acklog, command: tuple[str, ...], options: tuple[str, ...], says: str
+    ) -> None:
+        refused = acklog(*command, *options)
+        assert refused.exit_code == ExitCode.USAGE
+        assert says in refused.stderr
+        assert acklog("profile", "list", "--json").document == {"profiles": []}
+
+    def test_a_file_that_is_not_there(self, acklog: Acklog) -> None:
+        refused = acklog("topics", "list", "--server", "https://a", "--ca-file", "/nowhere/ca.pem")
+        assert refused.exit_code == ExitCode.USAGE
+        assert "acklog: /nowhere/ca.pem cannot be read: No such file or directory (ca_file)" in refused.stderr
+
+    def test_a_profile_s_files_are_paths(self, acklog: Acklog, tmp_path: Path) -> None:
+        (tmp_path / "acklog").mkdir()
+        (tmp_path / "acklog" / "profiles.toml").write_text('[profiles.a]\nserver = "https://a"\nca_file = 3\n')
+        assert "the files of profile 'a' must be paths" in acklog("profile", "list").stderr

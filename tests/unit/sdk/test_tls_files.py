@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 from acklog import AsyncClient, Client
 from acklog.client.renewed_tls import LOOK_INTERVAL_MS, RenewedTls
 from acklog.client.tls_context import context_of
-from acklog.client.tls_files import TlsFiles, given_or_found_files
+from acklog.client.tls_files import ClientTlsFiles, given_or_found_files
 from acklog.errors import InvalidArgument
 from tests.support.own_authority import TlsFilesOf, made_authority, signed, subject
 from tests.support.tls_handshake import handshake
@@ -26,44 +26,44 @@ CLIENT = subject("client", "orders")
 VARIABLES = {"ACKLOG_CA_FILE": "e-ca", "ACKLOG_CERTIFICATE_FILE": "e-cert", "ACKLOG_KEY_FILE": "e-key"}
 
 
-def found(url: str, given: TlsFiles, variables: dict[str, str]) -> TlsFiles | None:
+def found(url: str, given: ClientTlsFiles, variables: dict[str, str]) -> ClientTlsFiles | None:
     return given_or_found_files(url, given, lambda name: variables.get(name, ""))
 
 
 class TestWhichCount:
     def test_none(self) -> None:
-        assert found(HTTPS, TlsFiles(), {}) is None
-        assert found(HTTP, TlsFiles(), {}) is None
+        assert found(HTTPS, ClientTlsFiles(), {}) is None
+        assert found(HTTP, ClientTlsFiles(), {}) is None
 
     def test_those_of_the_environment(self) -> None:
-        assert found(HTTPS, TlsFiles(), VARIABLES) == TlsFiles("e-ca", "e-cert", "e-key")
-        assert found(HTTPS, TlsFiles(), {"ACKLOG_CA_FILE": "e-ca"}) == TlsFiles("e-ca")
+        assert found(HTTPS, ClientTlsFiles(), VARIABLES) == ClientTlsFiles("e-ca", "e-cert", "e-key")
+        assert found(HTTPS, ClientTlsFiles(), {"ACKLOG_CA_FILE": "e-ca"}) == ClientTlsFiles("e-ca")
 
     def test_what_is_given_comes_first_and_a_certificate_with_its_key(self) -> None:
-        assert found(HTTPS, TlsFiles(ca_file="ca"), VARIABLES) == TlsFiles("ca", "e-cert", "e-key")
-        given = TlsFiles(certificate_file="cert", key_file="key")
-        assert found(HTTPS, given, VARIABLES) == TlsFiles("e-ca", "cert", "key")
+        assert found(HTTPS, ClientTlsFiles(ca_file="ca"), VARIABLES) == ClientTlsFiles("ca", "e-cert", "e-key")
+        given = ClientTlsFiles(certificate_file="cert", key_file="key")
+        assert found(HTTPS, given, VARIABLES) == ClientTlsFiles("e-ca", "cert", "key")
 
     def test_the_environment_can_be_overruled_by_nothing(self) -> None:
-        assert found(HTTPS, TlsFiles("", "", ""), VARIABLES) is None
+        assert found(HTTPS, ClientTlsFiles("", "", ""), VARIABLES) is None
 
     def test_the_environment_is_not_for_servers_without_tls(self) -> None:
-        assert found(HTTP, TlsFiles(), VARIABLES) is None
+        assert found(HTTP, ClientTlsFiles(), VARIABLES) is None
 
     def test_who_gives_files_for_a_server_without_tls_is_told(self) -> None:
         with pytest.raises(InvalidArgument, match="without encryption") as refused:
-            found(HTTP, TlsFiles("ca"), {})
+            found(HTTP, ClientTlsFiles("ca"), {})
         assert refused.value.field == "ca_file"
 
     @pytest.mark.parametrize(("name", "missing"), [("certificate_file", "key_file"), ("key_file", "certificate_file")])
     def test_a_certificate_and_its_key_go_together(self, name: str, missing: str) -> None:
         with pytest.raises(InvalidArgument) as refused:
-            TlsFiles(**{name: "x"})
+            ClientTlsFiles(**{name: "x"})
         assert refused.value.field == missing
 
     def test_of_the_environment_too(self) -> None:
         with pytest.raises(InvalidArgument):
-            found(HTTPS, TlsFiles(), {"ACKLOG_KEY_FILE": "e-key"})
+            found(HTTPS, ClientTlsFiles(), {"ACKLOG_KEY_FILE": "e-key"})
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ def files(tmp_path: Path) -> TlsFilesOf:
     return TlsFilesOf(tmp_path).trust(authority).hold(signed(authority, CLIENT))
 
 
-def paths_of(files: TlsFilesOf) -> TlsFiles:
-    return TlsFiles(str(files.ca), str(files.certificate), str(files.key))
+def paths_of(files: TlsFilesOf) -> ClientTlsFiles:
+    return ClientTlsFiles(str(files.ca), str(files.certificate), str(files.key))
 
 
 class TestWhatCannotBeUsed:
@@ -98,9 +98,17 @@ class TestWhatCannotBeUsed:
 
     def test_a_directory(self, files: TlsFilesOf, tmp_path: Path) -> None:
         with pytest.raises(InvalidArgument, match="cannot be read"):
-            context_of(TlsFiles(str(tmp_path)))
+            context_of(ClientTlsFiles(str(tmp_path)))
         with pytest.raises(InvalidArgument, match="cannot be read"):
-            context_of(TlsFiles("a\0b"))
+            context_of(ClientTlsFiles("a\0b"))
+
+    def test_a_file_that_is_too_large(self, files: TlsFilesOf, monkeypatch: pytest.MonkeyPatch) -> None:
+        size = files.ca.stat().st_size
+        monkeypatch.setattr("acklog.client.tls_context.FILE_BYTES_MAX", size)
+        context_of(ClientTlsFiles(str(files.ca)))
+        monkeypatch.setattr("acklog.client.tls_context.FILE_BYTES_MAX", size - 1)
+        with pytest.raises(InvalidArgument, match=f"has more than {size - 1} bytes"):
+            context_of(ClientTlsFiles(str(files.ca)))
 
     def test_the_key_of_another(self, files: TlsFilesOf) -> None:
         files.key.write_bytes(signed(made_authority())[1])

@@ -35,7 +35,8 @@ def test_the_help_needs_no_spark() -> None:
         (["--read-from", "follower"], "'follower' is no replica"),
         (["--conf", "spark.driver.memory"], "'spark.driver.memory' is no setting"),
         (["--partition-by", "date,date"], "names a column twice"),
-        (["--ca-file", "nowhere.pem"], "nowhere.pem cannot be read"),
+        (["--ca-file", "nowhere.pem"], "--ca-file is for https, and http://127.0.0.1:9 is called without encryption"),
+        (["--server", "https://127.0.0.1:9", "--ca-file", "nowhere.pem"], "nowhere.pem cannot be read"),
     ],
 )
 def test_options_that_cannot_be_right(arguments: list[str], told: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from acklog.command.session import VARIABLES
 from pyspark_acklog.failures import OptionError
 from pyspark_acklog.option_table import OPTIONS
 from pyspark_acklog.options import KIB, MIB, BadBodies, ReadFrom, WriteIdentity, parse_read, parse_write
@@ -14,7 +15,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs" / "spark.md"
 
 @pytest.fixture(autouse=True)
 def _no_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ACKLOG_URL", "ACKLOG_TOKEN", "ACKLOG_PROFILE"):
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 
@@ -77,7 +78,13 @@ def test_where_to_begin(given: dict[str, str], expected: object) -> None:
         ({"topic": "a", "url": "http://a", "profile": "b"}, "either a profile or a url"),
         ({"topic": "a", "token": "a b"}, "option 'token'"),
         ({"topic": "a", "tokenFile": "/nowhere/token"}, "option 'tokenFile': /nowhere/token cannot be read"),
-        ({"topic": "a", "caFile": __file__}, "option 'caFile': holds no certificates"),
+        ({"topic": "a", "url": "https://a", "caFile": "/nowhere/ca"}, "option 'caFile': /nowhere/ca cannot be read"),
+        (
+            {"topic": "a", "url": "https://a,http://b", "caFile": "ca"},
+            "option 'caFile': is for https, and http://b would",
+        ),
+        ({"topic": "a", "url": "https://a", "certificateFile": "a"}, "option 'keyFile': is needed with"),
+        ({"topic": "a", "url": "https://a", "keyFile": "a"}, "option 'certificateFile': is needed with"),
         ({"topic": "a", "startingOffsets": "first"}, "option 'startingOffsets': 'first' is neither"),
         ({"topic": "a", "startingOffsets": '{"0": -3}'}, "an offset is 0 or more"),
         ({"topic": "a", "startingOffsets": '{"x": 3}'}, "'x' is no number of a partition"),

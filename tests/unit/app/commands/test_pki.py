@@ -190,20 +190,35 @@ class TestIssue:
         assert f"chmod 600 {pki.path / 'client-a-key.pem'}\n" in warned
         assert "ca-key.pem" not in warned
 
-    def test_a_write_that_fails_leaves_what_was_there(self, pki: Pki, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("nth", [1, 2], ids=["the key", "the certificate"])
+    @pytest.mark.parametrize("words", [("renew", "--all"), ("issue", "client", "b")], ids=lambda each: each[0])
+    def test_a_write_that_fails_leaves_what_was_there(
+        self, pki: Pki, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], nth: int
+    ) -> None:
         pki.done("issue", "client", "a")
+        sync, synced = os.fsync, []
 
-        def fail(_descriptor: int) -> None:
-            raise OSError(28, "No space left on device")
+        def fail(descriptor: int) -> None:
+            synced.append(descriptor)
+            if len(synced) == nth:
+                raise OSError(28, "No space left on device")
+            sync(descriptor)
 
         before = pki.content()
         monkeypatch.setattr(os, "fsync", fail)
-        ran = pki.run("renew", "--all", "--dir", str(pki.path))
-        assert "No space left on device" in ran.error["detail"]
+        ran = pki.run(*words, "--dir", str(pki.path))
         monkeypatch.undo()
-        assert {name: pki.content()[name] for name in before} == before
-        pki.done("renew", "--all")
+        assert ran.exit_code == ExitCode.USAGE
+        assert "No space left on device" in ran.error["detail"]
+        assert pki.content() == before
         assert not list(pki.path.glob(".*"))
+        pki.done(*words)
+
+    def test_not_more_than_one_person_looks_after(self, pki: Pki, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("app.commands.pki_directory.CERTIFICATES_MAX", 2)
+        for name in ("a", "b", "c"):
+            pki.done("issue", "client", name)
+        assert "holds more than 2 certificates" in pki.refused("renew")
 
 
 class TestRenew:

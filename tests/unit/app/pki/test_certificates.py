@@ -6,6 +6,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from acklog.wire.limits import NODE_ID_MAX
+from app.configuration.node_process_settings import NODE_ID_MAX as NODE_ID_OF_PROCESSES_MAX
 from app.pki.authority import AUTHORITY_DAYS_MAX, SERIAL_BITS, new_authority, serial_of
 from app.pki.certificate_file import CertificateFileError, read_certificate, read_x509
 from app.pki.certificate_order import CERTIFICATE_DAYS_MAX, CertificateOrder, issue
@@ -127,6 +129,11 @@ class TestWhatIsRefused:
         assert refused.value.hint.startswith("Give up to 89 days")
         with pytest.raises(PkiError, match="ended at 2027-04-15 08:00 UTC"):
             order.check_end(authority, now_ms=NOW_MS + 90 * DAY_MS)
+
+
+def test_every_node_that_may_be_may_have_a_certificate() -> None:
+    assert NODE_ID_MAX == NODE_ID_OF_PROCESSES_MAX
+    assert subject("node", str(NODE_ID_MAX)).uri == f"acklog://node/{NODE_ID_MAX}"
 
 
 class TestFiles:
