@@ -16,6 +16,7 @@ from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
+from app.configuration.tls_options import PeerOptions, TlsOptions
 from app.configuration.trace_options import TraceOptions
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
 from app.http.parsing.message_properties import PROPERTIES
@@ -124,11 +125,19 @@ def etcd_options_table() -> str:
     return options_table(EtcdOptions)
 
 
+def tls_options_table() -> str:
+    return options_table(TlsOptions)
+
+
+def peer_options_table() -> str:
+    return options_table(PeerOptions)
+
+
 def trace_options_table() -> str:
     return options_table(TraceOptions)
 
 
-def options_table(kind: type[Settings | NodeOptions | EtcdOptions | TraceOptions]) -> str:
+def options_table(kind: type[Settings | NodeOptions | EtcdOptions | TlsOptions | PeerOptions | TraceOptions]) -> str:
     rows = ["| option | variable | default | may be | what it does |", "|---|---|---|---|---|"]
     for each in fields(kind):
         metadata = each.metadata
@@ -233,6 +242,7 @@ PARTS = {
         "etcd options": etcd_options_table,
     },
     "docs/tracing.md": {"trace options": trace_options_table},
+    "docs/tls.md": {"tls options": tls_options_table, "peer options": peer_options_table},
     "docs/runbooks/README.md": {"alerts": alerts_table, "alert faults": alert_faults_table},
     "docs/metrics.md": {"metrics": metrics_table},
     "docs/adr/README.md": {"decisions": decisions_table},

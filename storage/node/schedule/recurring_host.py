@@ -152,7 +152,8 @@ class RecurringHost:
             has_failed = False
             for definition in self._definitions.of_home(self._topic_id, self._partition):
                 home = self._definitions.proper_home(definition)
-                if home == self._partition:
+                # One that was let go comes back only by a move, be it to where it is: the topic has changed once more.
+                if home == self._partition and not self._runs.is_let_go(definition):
                     continue
                 try:
                     await self._move_home(definition, home)

@@ -11,6 +11,8 @@ from acklog.wire.record import Record
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.model.recurring_schedule import MissedRuns, RecurrenceRule, RecurringSchedule, home_of
 from cluster.model.values import Topic
+from cluster.ports.coordination import CoordinationUnavailableError
+from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.recurring_host import NAME_HEADER, TIME_HEADER
 from storage.schedule.schedule_settings import ScheduleSettings
 from tests.support.schedules import KeptIndexes, listed, schedule
@@ -225,6 +227,40 @@ def test_the_next_ones_are_where_the_key_goes_when_a_topic_has_grown() -> None:
             assert found == expected(each, len(found))
             assert found[-1] >= sim.clock.now_ms() - 1_100
         assert any(home_of(each.name, each.record, grown) != each.home for each in made)
+
+    with_node(main)
+
+
+def test_one_that_was_let_go_and_belongs_here_again_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The topic grew, the partition noted that it sends the schedule no more, the coordination store could not be
+    reached, and before it could the topic grew again, which brought the key back."""
+    asked: list[int] = []
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic(partitions=1)
+        made = await recur(sim, topic, key="key-4")
+        await sim.clock.sleep(2_500)
+        move_home = RecurringDefinitions.move_home
+
+        async def fails(
+            _definitions: RecurringDefinitions, _definition: RecurringSchedule, home: int, _ms: int
+        ) -> None:
+            asked.append(home)
+            raise CoordinationUnavailableError("the answer was lost")
+
+        monkeypatch.setattr(RecurringDefinitions, "move_home", fails)
+        await sim.topics.update("orders", partitions=2)
+        while not asked:
+            await sim.clock.sleep(1)
+        assert asked == [1]
+        grown = await sim.topics.update("orders", partitions=3)
+        assert home_of(made.name, made.record, grown) == 0 == made.home
+        await sim.clock.sleep(1_000)
+        monkeypatch.setattr(RecurringDefinitions, "move_home", move_home)
+        await sim.clock.sleep(5_000)
+        found = sorted(await times_of(sim, grown))
+        assert found == expected(made, len(found))
+        assert found[-1] >= sim.clock.now_ms() - 1_100
 
     with_node(main)
 
