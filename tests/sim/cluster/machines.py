@@ -27,6 +27,7 @@ from storage.log.segment import SEGMENT_SUFFIX
 from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
 from storage.node.partition.node_settings import NodeSettings
 from storage.replication.replication_settings import ReplicationSettings
+from storage.schedule.schedule_settings import ScheduleSettings
 from tests.sim.cluster.coordination import Coordination
 from tests.sim.cluster.network import Network
 from tests.sim.environment import (
@@ -428,6 +429,9 @@ def node_settings(options: ServerOptions) -> NodeSettings:
         delivery_snapshot_bytes=options.delivery_snapshot_bytes,
         delivery_segment_bytes=options.segment_bytes,
         expiries_per_step_max=10,
+        schedule=ScheduleSettings(
+            due_messages_max=max(8, min(125, options.journal_file_bytes // 400))
+        ),  # they must fit
         dead_letters_at_once=5,
         dead_letter_retry_ms=500,
         retention_interval_ms=3_000,
