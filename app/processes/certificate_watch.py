@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import structlog
-from acklog.wire.certificate_end import CertificateEnd, days_left, end_of
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from acklog.wire.certificate_end import CertificateEnd, days_left, end_of
 from app.processes.reloads import InThread
 from cluster.ports.clock import Clock
 from cluster.tls.current_context import CurrentContext
