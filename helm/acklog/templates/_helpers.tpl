@@ -84,6 +84,50 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- ternary "[::]" "0.0.0.0" (eq .Values.ipFamily "IPv6") }}
 {{- end }}
 
+{{- /* What whoever speaks HTTP is called by: the gateways, the embedded server, and the nodes. */ -}}
+{{- define "acklog.scheme" -}}
+{{- ternary "https" "http" (ne .Values.tls.existingSecret "") }}
+{{- end }}
+
+{{- /* Of a port of a Service. Not while http is taken as well: who heeds it speaks what it says and nothing else. */ -}}
+{{- define "acklog.appProtocol" -}}
+{{- if and .Values.tls.existingSecret (not .Values.tls.acceptClear) -}}
+appProtocol: https
+{{- end }}
+{{- end }}
+
+{{- /* The settings of TLS of any process of Acklog. */ -}}
+{{- define "acklog.tlsOptions" -}}
+{{- with .Values.tls }}
+{{- if .existingSecret }}
+ACKLOG_PKI: /etc/acklog/pki
+ACKLOG_TLS_ACCEPT_CLEAR: {{ .acceptClear | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.tlsMounts" -}}
+{{- if .Values.tls.existingSecret }}
+- {name: pki, mountPath: /etc/acklog/pki, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- /* Call with (dict "root" $ "files" (list "ca.pem")): those and no others; without files all that there are. */ -}}
+{{- define "acklog.tlsVolumes" -}}
+{{- if .root.Values.tls.existingSecret }}
+- name: pki
+  secret:
+    secretName: {{ .root.Values.tls.existingSecret }}
+    defaultMode: 0440
+    {{- with .files }}
+    items:
+      {{- range . }}
+      - {key: {{ . }}, path: {{ . }}}
+      {{- end }}
+    {{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "acklog.tokensSecret" -}}
 {{- if .Values.auth.tokensFile }}
 {{- printf "%s-tokens" (include "acklog.fullname" .) }}
@@ -239,16 +283,21 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* Alive as long as the event loop answers, whatever the rest of the cluster does. Call with (dict "port" "http"
+{{- /* Whom a probe or a hook asks. The kubelet believes any certificate. Call with (dict "root" $ "path" "/readyz"). */ -}}
+{{- define "acklog.httpGet" -}}
+httpGet: {path: {{ .path | quote }}, port: http{{ if .root.Values.tls.existingSecret }}, scheme: HTTPS{{ end }}}
+{{- end }}
+
+{{- /* Alive as long as the event loop answers, whatever the rest of the cluster does. Call with (dict "root" $
 "minutes" 60). */ -}}
 {{- define "acklog.lifeProbes" -}}
 startupProbe:
-  httpGet: {path: /healthz, port: {{ .port }}}
+  {{- include "acklog.httpGet" (dict "root" .root "path" "/healthz") | nindent 2 }}
   periodSeconds: 5
   timeoutSeconds: 5
   failureThreshold: {{ mul .minutes 12 }}
 livenessProbe:
-  httpGet: {path: /healthz, port: {{ .port }}}
+  {{- include "acklog.httpGet" (dict "root" .root "path" "/healthz") | nindent 2 }}
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6
@@ -286,6 +335,16 @@ livenessProbe:
 {{- fail "gateways.autoscaling.minReplicas is above maxReplicas." }}
 {{- end }}
 {{- end }}
+{{- with .tls }}
+{{- if and (not .existingSecret) (or .acceptClear (ne .peers "require")) }}
+{{- fail "tls.acceptClear and tls.peers are steps on the way to TLS: they need tls.existingSecret, with the certificates." }}
+{{- end }}
+{{- end }}
+{{- range list .nodes .gateways .embedded }}
+{{- if eq (toString (get .environment "ACKLOG_TLS_CLIENT_CERTIFICATES")) "required" }}
+{{- fail "ACKLOG_TLS_CLIENT_CERTIFICATES may be none or optional: the kubelet has no certificate, so with `required` all probes would fail." }}
+{{- end }}
+{{- end }}
 {{- if and .httpRoute.enabled (not .httpRoute.parentRefs) }}
 {{- fail "httpRoute.parentRefs is empty: to which Gateway does the route belong?" }}
 {{- end }}
@@ -303,6 +362,7 @@ ACKLOG_INSECURE: "true"
 {{- else }}
 ACKLOG_TOKENS_FILE: /etc/acklog/tokens/{{ include "acklog.tokensKey" . }}
 {{- end }}
+{{- include "acklog.tlsOptions" . }}
 {{- end }}
 
 {{- define "acklog.tokensMounts" -}}

@@ -55,7 +55,9 @@ def faults(document: Document, kubernetes: str) -> list[str]:
     return list(_faults_of(json.dumps(document, sort_keys=True), kubernetes))
 
 
-@pytest.mark.parametrize("name", ["cluster", "cluster with an etcd by TLS", "embedded with everything"])
+@pytest.mark.parametrize(
+    "name", ["cluster", "cluster with an etcd by TLS", "cluster by TLS", "embedded with everything", "embedded by TLS"]
+)
 def test_helm_finds_nothing_wrong(chart: Chart, name: str) -> None:
     chart.lint(MATRIX[name])
 
