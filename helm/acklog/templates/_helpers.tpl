@@ -84,47 +84,112 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- ternary "[::]" "0.0.0.0" (eq .Values.ipFamily "IPv6") }}
 {{- end }}
 
+{{- /* "yes", or nothing: whether there are certificates. */ -}}
+{{- define "acklog.hasTls" -}}
+{{- if or .Values.tls.existingSecret .Values.tls.secretPrefix }}yes{{ end }}
+{{- end }}
+
 {{- /* What whoever speaks HTTP is called by: the gateways, the embedded server, and the nodes. */ -}}
 {{- define "acklog.scheme" -}}
-{{- ternary "https" "http" (ne .Values.tls.existingSecret "") }}
+{{- ternary "https" "http" (eq (include "acklog.hasTls" .) "yes") }}
 {{- end }}
 
 {{- /* Of a port of a Service. Not while http is taken as well: who heeds it speaks what it says and nothing else. */ -}}
 {{- define "acklog.appProtocol" -}}
-{{- if and .Values.tls.existingSecret (not .Values.tls.acceptClear) -}}
+{{- if and (include "acklog.hasTls" .) (not .Values.tls.acceptClear) -}}
 appProtocol: https
 {{- end }}
 {{- end }}
 
 {{- /* The settings of TLS of any process of Acklog. */ -}}
 {{- define "acklog.tlsOptions" -}}
-{{- with .Values.tls }}
-{{- if .existingSecret }}
+{{- if include "acklog.hasTls" . }}
 ACKLOG_PKI: /etc/acklog/pki
-ACKLOG_TLS_ACCEPT_CLEAR: {{ .acceptClear | quote }}
-{{- end }}
+ACKLOG_TLS_ACCEPT_CLEAR: {{ .Values.tls.acceptClear | quote }}
 {{- end }}
 {{- end }}
 
 {{- define "acklog.tlsMounts" -}}
-{{- if .Values.tls.existingSecret }}
+{{- if include "acklog.hasTls" . }}
 - {name: pki, mountPath: /etc/acklog/pki, readOnly: true}
 {{- end }}
 {{- end }}
 
-{{- /* Call with (dict "root" $ "files" (list "ca.pem")): those and no others; without files all that there are. */ -}}
-{{- define "acklog.tlsVolumes" -}}
-{{- if .root.Values.tls.existingSecret }}
+{{- /* Where a client's ca.pem is: (dict "name" "secret" "key" "ca.pem"), as YAML. */ -}}
+{{- define "acklog.authority" -}}
+{{- $ofServer := printf "%s-%s" .Values.tls.secretPrefix (ternary "gateway" "server" (eq .Values.mode "cluster")) }}
+{{- with .Values.tls.existingSecret -}}
+{name: {{ . }}, key: ca.pem}
+{{- else -}}
+{name: {{ $ofServer }}, key: ca.crt}
+{{- end }}
+{{- end }}
+
+{{- /* What a client needs of it, and no key. */ -}}
+{{- define "acklog.authorityVolumes" -}}
+{{- if include "acklog.hasTls" . }}
+{{- $authority := fromYaml (include "acklog.authority" .) }}
 - name: pki
   secret:
-    secretName: {{ .root.Values.tls.existingSecret }}
+    secretName: {{ $authority.name }}
     defaultMode: 0440
-    {{- with .files }}
     items:
-      {{- range . }}
-      - {key: {{ . }}, path: {{ . }}}
+      - {key: {{ $authority.key }}, path: ca.pem}
+{{- end }}
+{{- end }}
+
+{{- /* ca.pem, and certificate and key of a gateway or a server. Call with (dict "root" $ "process" "gateway"). */ -}}
+{{- define "acklog.serverTlsVolumes" -}}
+{{- $process := .process }}
+{{- with .root.Values.tls }}
+{{- if .existingSecret }}
+- name: pki
+  secret:
+    secretName: {{ .existingSecret }}
+    defaultMode: 0440
+    items:
+      - {key: ca.pem, path: ca.pem}
+      - {key: {{ $process }}.pem, path: {{ $process }}.pem}
+      - {key: {{ $process }}-key.pem, path: {{ $process }}-key.pem}
+{{- else if .secretPrefix }}
+- name: pki
+  secret:
+    secretName: {{ .secretPrefix }}-{{ $process }}
+    defaultMode: 0440
+    items:
+      - {key: ca.crt, path: ca.pem}
+      - {key: tls.crt, path: {{ $process }}.pem}
+      - {key: tls.key, path: {{ $process }}-key.pem}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Of all nodes, as their pods are made alike: each takes its own. */ -}}
+{{- define "acklog.nodesTlsVolumes" -}}
+{{- $nodes := int .Values.nodes.replicas }}
+{{- with .Values.tls }}
+{{- if .existingSecret }}
+- name: pki
+  secret: {secretName: {{ .existingSecret }}, defaultMode: 0440}
+{{- else if .secretPrefix }}
+{{- $prefix := .secretPrefix }}
+- name: pki
+  projected:
+    defaultMode: 0440
+    sources:
+      # Up to the next ten, as far as they are there, so that more nodes do not change the pods of those that there are.
+      {{- range $number := untilStep 1 (int (add1 (mul 10 (div (add $nodes 9) 10)))) 1 }}
+      - secret:
+          name: {{ $prefix }}-node-{{ $number }}
+          optional: {{ gt $number 1 }}
+          items:
+            {{- if eq $number 1 }}
+            - {key: ca.crt, path: ca.pem}
+            {{- end }}
+            - {key: tls.crt, path: node-{{ $number }}.pem}
+            - {key: tls.key, path: node-{{ $number }}-key.pem}
       {{- end }}
-    {{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -285,7 +350,7 @@ topologySpreadConstraints:
 
 {{- /* Whom a probe or a hook asks. The kubelet believes any certificate. Call with (dict "root" $ "path" "/readyz"). */ -}}
 {{- define "acklog.httpGet" -}}
-httpGet: {path: {{ .path | quote }}, port: http{{ if .root.Values.tls.existingSecret }}, scheme: HTTPS{{ end }}}
+httpGet: {path: {{ .path | quote }}, port: http{{ if include "acklog.hasTls" .root }}, scheme: HTTPS{{ end }}}
 {{- end }}
 
 {{- /* Alive as long as the event loop answers, whatever the rest of the cluster does. Call with (dict "root" $
@@ -336,8 +401,11 @@ livenessProbe:
 {{- end }}
 {{- end }}
 {{- with .tls }}
-{{- if and (not .existingSecret) (or .acceptClear (ne .peers "require")) }}
-{{- fail "tls.acceptClear and tls.peers are steps on the way to TLS: they need tls.existingSecret, with the certificates." }}
+{{- if and (not .existingSecret) (not .secretPrefix) (or .acceptClear (ne .peers "require")) }}
+{{- fail "tls.acceptClear and tls.peers are steps on the way to TLS: they need tls.existingSecret (or tls.secretPrefix), with the certificates." }}
+{{- end }}
+{{- if and .existingSecret .secretPrefix }}
+{{- fail "tls.existingSecret is one Secret for all, tls.secretPrefix is for one each: give one of the two." }}
 {{- end }}
 {{- end }}
 {{- range list .nodes .gateways .embedded }}

@@ -72,7 +72,7 @@ class Pod:
             if volume:
                 shutil.rmtree(path, ignore_errors=True)
             path.mkdir(parents=True, exist_ok=True)
-            for file, content in self._files_of(volume.get("secret")).items():
+            for file, content in self._files_of(volume).items():
                 (path / file).write_text(content)
         self._place.log_path.parent.mkdir(parents=True, exist_ok=True)
         log = os.open(self._place.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -125,12 +125,21 @@ class Pod:
     def log_tail(self) -> str:
         return self._place.log_path.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
 
-    def _files_of(self, secret: Mapping[str, Any] | None) -> dict[str, str]:
-        """By their names in the volume. KeyError for one that is not in the Secret: such a pod would never start."""
-        if secret is None:
+    def _files_of(self, volume: Mapping[str, Any]) -> dict[str, str]:
+        """By their names in the volume. KeyError for one that is not in a Secret: such a pod would never start."""
+        if "projected" in volume:
+            sources = [each["secret"] for each in volume["projected"]["sources"]]
+            parts = [self._of_secret(each["name"], each) for each in sources]
+            return {name: content for part in parts for name, content in part.items()}
+        if "secret" in volume:
+            return self._of_secret(volume["secret"]["secretName"], volume["secret"])
+        return {}
+
+    def _of_secret(self, name: str, wanted: Mapping[str, Any]) -> dict[str, str]:
+        held = {key: text for (secret, key), text in self._place.facts.secrets.items() if secret == name}
+        if not held and wanted.get("optional"):
             return {}
-        held = {key: text for (name, key), text in self._place.facts.secrets.items() if name == secret["secretName"]}
-        return {each["path"]: held[each["key"]] for each in secret["items"]} if "items" in secret else held
+        return {each["path"]: held[each["key"]] for each in wanted["items"]} if "items" in wanted else held
 
     def _command(self) -> list[str]:
         program, *rest = [*self._container["command"], *self._container.get("args", ())]

@@ -39,9 +39,9 @@ WATCH_S = 0.1
 
 
 OTHER_PODS = {"podAnnotations": {"version": "next"}}
-SECRET = "acklog-pki"
 IN_CLEAR: dict[str, Any] = {}
-BY_TLS = {"existingSecret": SECRET}
+BY_TLS = {"existingSecret": "acklog-pki"}
+BY_TLS_OF_EACH = {"secretPrefix": "acklog-tls"}
 
 
 class InSyncWatch:
@@ -103,10 +103,15 @@ class Changes(NamedTuple):
 
 
 def certificates(authority: OwnAuthority) -> dict[tuple[str, str], str]:
-    """The Secret of a cluster of three nodes, as docs/kubernetes.md fills it."""
+    """Of a cluster of three nodes: one Secret with all, as docs/kubernetes.md fills it, and one each, as cert-manager
+    does."""
+    found = {}
     for stem in ("gateway", "node-1", "node-2", "node-3"):
-        authority.issue(stem)
-    return {(SECRET, path.name): path.read_text() for path in authority.directory.glob("*.pem")}
+        files = authority.issue(stem)
+        of_each = {"tls.crt": files.certificate, "tls.key": files.key, "ca.crt": files.authorities}
+        found |= {(f"{BY_TLS_OF_EACH['secretPrefix']}-{stem}", key): Path(path) for key, path in of_each.items()}
+    found |= {(BY_TLS["existingSecret"], path.name): path for path in authority.directory.glob("*.pem")}
+    return {place: path.read_text() for place, path in found.items()}
 
 
 @asynccontextmanager
@@ -190,10 +195,11 @@ async def test_an_update_is_not_noticed(pytestconfig: pytest.Config, tmp_path: P
 
 @pytest.mark.faults
 async def test_the_way_from_clear_to_tls_is_not_noticed(pytestconfig: pytest.Config, tmp_path: Path) -> None:
-    """By the upgrades of docs/kubernetes.md. Clients go on in clear, as they may until the last of these."""
+    """By the upgrades of docs/kubernetes.md, with a Secret for each process. Clients go on in clear, as they may until
+    the last of these."""
     async with unnoticed(pytestconfig, tmp_path, pace=0.1, per_second=100) as changes:
         for peers in ("accept", "prefer", "require"):
-            await changes.release.upgrade(tls={**BY_TLS, "acceptClear": True, "peers": peers})
+            await changes.release.upgrade(tls={**BY_TLS_OF_EACH, "acceptClear": True, "peers": peers})
 
 
 @pytest.mark.faults

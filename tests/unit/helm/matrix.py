@@ -19,6 +19,7 @@ ETCD_BY_TLS: Values = {
     "tls": {"existingSecret": "etcd-tls", "clientCertificate": True, "serverName": "etcd.example"},
 }
 TLS: Values = {"existingSecret": "acklog-pki"}
+TLS_OF_EACH: Values = {"secretPrefix": "acklog-tls"}
 _PLACES: Values = {
     "nodeSelector": {"disk": "fast"},
     "tolerations": [{"key": "queues", "operator": "Exists"}],
@@ -140,12 +141,24 @@ MATRIX: dict[str, Values] = {
         "tls": {**TLS, "acceptClear": True, "peers": "accept"},
         "serviceMonitor": {"enabled": True},
     },
+    "cluster by TLS with a secret for each": {
+        **INSECURE,
+        "tls": TLS_OF_EACH,
+        "nodes": {"replicas": 11},
+        "serviceMonitor": {"enabled": True},
+    },
     "cluster that dials by TLS": {**INSECURE, "tls": {**TLS, "peers": "prefer"}},
     "embedded": {**INSECURE, "mode": "embedded"},
     "embedded by TLS": {
         **INSECURE,
         "mode": "embedded",
         "tls": TLS,
+        "serviceMonitor": {"enabled": True},
+    },
+    "embedded by TLS with a secret of its own": {
+        **INSECURE,
+        "mode": "embedded",
+        "tls": TLS_OF_EACH,
         "serviceMonitor": {"enabled": True},
     },
     "embedded with everything": {

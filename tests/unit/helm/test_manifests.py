@@ -136,7 +136,7 @@ def test_pods_keep_to_the_restricted_profile(chart: Chart, name: str) -> None:
                 "capabilities": {"drop": ["ALL"]},
             }, workload
         kinds = {kind for volume in spec.get("volumes", ()) for kind in volume if kind != "name"}
-        assert kinds <= {"emptyDir", "secret"}, workload
+        assert kinds <= {"emptyDir", "secret", "projected"}, workload
 
 
 @every_values

@@ -16,7 +16,7 @@ from app.processes.exposure import check_node_exposure
 from cluster.tls.peer_tls import TlsUse
 from tests.support.pod_environment import PodFacts, environment_of
 from tests.support.rendered_chart import NAMESPACE, RELEASE, Chart, Document, containers, one, pod_specs
-from tests.unit.helm.matrix import INSECURE, MATRIX, TLS
+from tests.unit.helm.matrix import INSECURE, MATRIX, TLS, TLS_OF_EACH
 
 SOURCES: dict[str, SettingSources] = {"node": NODE, "gateway": GATEWAY, "serve": SERVE}
 BY_TLS = [name for name, values in MATRIX.items() if "tls" in values]
@@ -30,6 +30,11 @@ NODE_3 = PodFacts(
 every_values = pytest.mark.parametrize("name", BY_TLS)
 
 
+def server_of(name: str) -> str:
+    """The process that clients call, as its files are called."""
+    return "server" if MATRIX[name].get("mode") == "embedded" else "gateway"
+
+
 def processes(chart: Chart, values: dict[str, Any]) -> dict[str, tuple[Document, Document]]:
     """(pod, container) by the command, of those that are Acklog's and run for good."""
     return {
@@ -40,14 +45,29 @@ def processes(chart: Chart, values: dict[str, Any]) -> dict[str, tuple[Document,
     }
 
 
-def mounted(spec: Document, container: Document, path: str) -> set[str] | None:
-    """The files of the Secret that lie where `path` is; None: all that there are. KeyError where nothing is mounted."""
+def mounted(spec: Document, container: Document, path: str) -> dict[str, tuple[str, str]] | None:
+    """Secret and key of each file that lies where `path` is; None: all that one Secret has, as it calls them."""
     [mount] = [each for each in container["volumeMounts"] if each["mountPath"] == str(PurePosixPath(path).parent)]
     assert mount["readOnly"] is True
     [volume] = [each for each in spec["volumes"] if each["name"] == mount["name"]]
-    assert volume["secret"]["secretName"] == TLS["existingSecret"]
-    items = volume["secret"].get("items")
-    return None if items is None else {item["path"] for item in items if item["key"] == item["path"]}
+    if "projected" in volume:
+        sources = [each["secret"] for each in volume["projected"]["sources"]]
+        found = [(item["path"], (each["name"], item["key"])) for each in sources for item in each["items"]]
+        assert len(dict(found)) == len(found), "two files of one name"
+        return dict(found)
+    secret = volume["secret"]
+    if "items" not in secret:
+        assert secret["secretName"] == TLS["existingSecret"]
+        return None
+    return {item["path"]: (secret["secretName"], item["key"]) for item in secret["items"]}
+
+
+def source_of(values: dict[str, Any], file: str, process: str) -> tuple[str, str]:
+    """Where a file comes from: the one Secret, as it is called there, or cert-manager's of the process."""
+    if "existingSecret" in values["tls"]:
+        return TLS["existingSecret"], file
+    key = {"ca.pem": "ca.crt", f"{process}.pem": "tls.crt", f"{process}-key.pem": "tls.key"}[file]
+    return f"{TLS_OF_EACH['secretPrefix']}-{process}", key
 
 
 @every_values
@@ -62,10 +82,27 @@ def test_each_process_has_its_own_files_where_it_looks_for_them(chart: Chart, na
         if command != "serve":
             peers = completed_peers(loaded.make(PeerOptions), tls, stem)
             wanted |= {peers.peer_certificate_file, peers.peer_key_file, peers.peer_ca_file}
-        names = {PurePosixPath(path).name for path in wanted}
-        assert names <= (files or names)
-        if command != "node":  # whose pods are made alike
-            assert files == names | {"ca.pem"}
+        names = {PurePosixPath(path).name for path in wanted} | {"ca.pem"}
+        if command != "node":
+            assert files == {each: source_of(MATRIX[name], each, stem) for each in names}
+        elif files is not None:  # those of all nodes, as their pods are made alike
+            assert files.keys() >= names
+            assert files["node-3-key.pem"] == source_of(MATRIX[name], "node-3-key.pem", "node-3")
+
+
+def test_more_nodes_do_not_change_the_pods_of_those_that_there_are(chart: Chart) -> None:
+    def volumes(replicas: int) -> Any:
+        values = {**INSECURE, "tls": TLS_OF_EACH, "nodes": {"replicas": replicas}}
+        return one(chart.documents(values), "StatefulSet", "acklog-node")["spec"]["template"]["spec"]["volumes"]
+
+    def needed(found: Any) -> dict[str, bool]:
+        [pki] = [each["projected"] for each in found if each["name"] == "pki"]
+        return {each["secret"]["name"]: not each["secret"]["optional"] for each in pki["sources"]}
+
+    assert volumes(1) == volumes(10) != volumes(11) == volumes(20)
+    every = needed(volumes(3))
+    assert list(every) == [f"{TLS_OF_EACH['secretPrefix']}-node-{number}" for number in range(1, 11)]
+    assert [secret for secret, is_needed in every.items() if is_needed] == ["acklog-tls-node-1"], "there is no other"
 
 
 def test_without_a_secret_there_is_no_tls_and_nodes_say_so(chart: Chart) -> None:
@@ -118,12 +155,13 @@ def test_prometheus_asks_by_https_and_for_one_name(chart: Chart, name: str) -> N
     """That of the Service, which all certificates have beside others: pods are asked at addresses that come and go."""
     documents = chart.documents(MATRIX[name])
     fullname = MATRIX[name].get("fullnameOverride", RELEASE)
+    secret, key = source_of(MATRIX[name], "ca.pem", server_of(name))
     one(documents, "Service", fullname)
     monitors = [each for each in documents if each["kind"] == "ServiceMonitor"]
     for endpoint in (each for monitor in monitors for each in monitor["spec"]["endpoints"]):
         assert endpoint["scheme"] == "https"
         assert endpoint["tlsConfig"] == {
-            "ca": {"secret": {"name": TLS["existingSecret"], "key": "ca.pem"}},
+            "ca": {"secret": {"name": secret, "key": key}},
             "serverName": fullname,
         }
 
@@ -142,7 +180,8 @@ def test_the_test_believes_the_authority_and_has_no_key(chart: Chart, name: str)
     for container in containers(spec):
         environment = environment_of(container, NODE_3)
         assert environment["ACKLOG_URL"] == f"https://{service['metadata']['name']}:8080"
-        assert mounted(spec, container, environment["ACKLOG_CA_FILE"]) == {"ca.pem"}
+        authority = source_of(MATRIX[name], "ca.pem", server_of(name))
+        assert mounted(spec, container, environment["ACKLOG_CA_FILE"]) == {"ca.pem": authority}
     [python] = [each["command"] for each in containers(spec) if each["command"][0] == "python"]
     assert f"cafile='{environment['ACKLOG_CA_FILE']}'" in python[-1]
     ast.parse(python[-1])
@@ -166,6 +205,8 @@ def test_notes_say_how_to_call_it_and_what_is_open(chart: Chart) -> None:
     assert "nothing guards them" in chart.notes({**INSECURE, "networkPolicy": {"enabled": False}})
     assert f"https://{RELEASE}.{NAMESPACE}:8080" in tls
     assert "get secret acklog-pki --output jsonpath='{.data.ca\\.pem}'" in tls
+    of_each = chart.notes(MATRIX["embedded by TLS with a secret of its own"])
+    assert "get secret acklog-tls-server --output jsonpath='{.data.ca\\.crt}'" in of_each
     assert "speaks in clear" not in tls
     on_its_way = chart.notes(MATRIX["cluster on its way to TLS"])
     assert "only the NetworkPolicy guards them" in on_its_way

@@ -10,7 +10,7 @@ import yaml
 from docs import chart_readme
 from tests.architecture.source_tree import REPOSITORY
 from tests.support.rendered_chart import CHART, Chart, ChartRefusedError
-from tests.unit.helm.matrix import ETCD_BY_TLS, INSECURE, TLS
+from tests.unit.helm.matrix import ETCD_BY_TLS, INSECURE, TLS, TLS_OF_EACH
 
 SERVED = {"auth": {"insecure": True}}
 ASKS_FOR_CERTIFICATES = {"ACKLOG_TLS_CLIENT_CERTIFICATES": "required"}
@@ -31,6 +31,7 @@ ASKS_FOR_CERTIFICATES = {"ACKLOG_TLS_CLIENT_CERTIFICATES": "required"}
         ({**SERVED, "httpRoute": {"enabled": True}}, "httpRoute.parentRefs is empty"),
         ({**SERVED, "tls": {"acceptClear": True}}, "they need tls.existingSecret"),
         ({**SERVED, "tls": {"peers": "prefer"}}, "they need tls.existingSecret"),
+        ({**SERVED, "tls": {**TLS, **TLS_OF_EACH}}, "give one of the two"),
         ({**SERVED, "tls": {**TLS, "peers": "off"}}, "/tls/peers"),
         ({**SERVED, "tls": {"secret": "x"}}, "secret"),
         ({**SERVED, "nodes": {"environment": {"ACKLOG_PEER_TLS": "off"}}}, "ACKLOG_PEER_TLS"),
