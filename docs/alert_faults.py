@@ -24,6 +24,7 @@ _FAILED = "test_a_damaged_journal"
 _DAMAGE = "test_damaged_files"
 _USED = "test_a_server_that_is_used_up"
 _LATE = "test_a_server_that_stood_still"
+_CERTIFICATES = "test_a_certificate_that_ends_and_one_that_cannot_be_used"
 _DEATHS = "test_nodes_that_die"
 _ETCD = "test_an_etcd_that_is_slow"
 _NO_ETCD = "test_an_etcd_that_is_gone"
@@ -64,6 +65,8 @@ FAULTS = {
     "AcklogLostToRetention": Seen("more messages than a topic may keep, and no receive", "time", _CONSUMERS),
     "AcklogScheduledLate": Seen("the server stands still (SIGSTOP) when messages are due", "it goes on", _LATE),
     "AcklogRedriveFails": Seen("letters without keys sent back to a compacted topic", "time", _CONSUMERS),
+    "AcklogCertificateEnds": Seen("a certificate with 10 days left", "a new one in its place", _CERTIFICATES),
+    "AcklogCertificateNotReloaded": Seen("a key of another certificate's", "the right one", _CERTIFICATES),
 }
 
 

@@ -9,6 +9,7 @@ SCHEMA_VERSION = 39
 _WIDTH = 24
 _HEIGHT = 8
 _TOPIC, _GROUP = 'topic=~"$topic"', 'group=~"$group"'
+CERTIFICATES = "Certificates: valid for"
 _IN = f"{{{_TOPIC},{_GROUP}}}"
 
 
@@ -177,6 +178,19 @@ DASHBOARDS = (
             ),
             Panel("Descriptors", "max by (instance) (process_open_fds)", "short", "{{instance}}"),
             Panel("Partitions led", "max by (instance) (acklog_partitions_led)", "short", "{{instance}}"),
+            Panel(
+                CERTIFICATES,
+                "min by (instance, use) (acklog_tls_certificate_not_after_timestamp_seconds) - time()",
+                "s",
+                "{{use}} {{instance}}",
+                "Empty without TLS. Below two weeks something that should renew them did not.",
+            ),
+            Panel(
+                "TLS: connections that came to nothing",
+                rate("acklog_tls_connections_refused_total", "listener, reason") + " or vector(0)",
+                "ops",
+                "{{listener}} {{reason}}",
+            ),
         ),
     ),
     Dashboard(

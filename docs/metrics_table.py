@@ -1,14 +1,17 @@
 """The table of docs/metrics.md: every metric of every kind of process, as the processes themselves describe it."""
 
+import asyncio
 from collections.abc import Iterable
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from app.configuration.tls_options import TlsOptions
 from app.gateway.metrics import Metrics
 from app.processes.cluster_node_metrics import ClusterNodeCollector
 from app.processes.node_metrics import NodeCollector
 from app.processes.process_figures import ProcessFigures
+from app.processes.process_tls import ProcessTls
 from app.tracing.span_figures import SpanFigures
 from tests.support.cluster import Cluster, ClusterBuilder
 
@@ -27,10 +30,11 @@ async def _table(cluster: Cluster) -> str:
     storage = NodeCollector(node.node, node.metadata, names_max=1)
     gateway = Metrics(names_max=1).registry
     spans = SpanFigures()  # of any that traces
+    tls = ProcessTls.load(TlsOptions(), None, clock=cluster.clock, in_thread=asyncio.to_thread)
     told = {
-        "gateway": [gateway, *figures.of_gateway(), spans],
-        "node": [storage, ClusterNodeCollector(node), *figures.of_node(), spans],
-        "server": [gateway, storage, *figures.of_embedded(), spans],
+        "gateway": [gateway, *figures.of_gateway(), spans, *tls.collectors],
+        "node": [storage, ClusterNodeCollector(node), *figures.of_node(), spans, *tls.collectors],
+        "server": [gateway, storage, *figures.of_embedded(), spans, *tls.collectors],
     }
     rows: dict[str, tuple[Metric, list[str]]] = {}
     for who, collectors in told.items():

@@ -123,7 +123,3 @@ def _tls_connection(host: str, port: int) -> http.client.HTTPSConnection:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=context)
-
-
-def _connection(host: str, port: int) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)

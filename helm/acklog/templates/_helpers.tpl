@@ -84,6 +84,115 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- ternary "[::]" "0.0.0.0" (eq .Values.ipFamily "IPv6") }}
 {{- end }}
 
+{{- /* "yes", or nothing: whether there are certificates. */ -}}
+{{- define "acklog.hasTls" -}}
+{{- if or .Values.tls.existingSecret .Values.tls.secretPrefix }}yes{{ end }}
+{{- end }}
+
+{{- /* What whoever speaks HTTP is called by: the gateways, the embedded server, and the nodes. */ -}}
+{{- define "acklog.scheme" -}}
+{{- ternary "https" "http" (eq (include "acklog.hasTls" .) "yes") }}
+{{- end }}
+
+{{- /* Of a port of a Service. Not while http is taken as well: who heeds it speaks what it says and nothing else. */ -}}
+{{- define "acklog.appProtocol" -}}
+{{- if and (include "acklog.hasTls" .) (not .Values.tls.acceptClear) -}}
+appProtocol: https
+{{- end }}
+{{- end }}
+
+{{- /* The settings of TLS of any process of Acklog. */ -}}
+{{- define "acklog.tlsOptions" -}}
+{{- if include "acklog.hasTls" . }}
+ACKLOG_PKI: /etc/acklog/pki
+ACKLOG_TLS_ACCEPT_CLEAR: {{ .Values.tls.acceptClear | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "acklog.tlsMounts" -}}
+{{- if include "acklog.hasTls" . }}
+- {name: pki, mountPath: /etc/acklog/pki, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- /* Where a client's ca.pem is: (dict "name" "secret" "key" "ca.pem"), as YAML. */ -}}
+{{- define "acklog.authority" -}}
+{{- $ofServer := printf "%s-%s" .Values.tls.secretPrefix (ternary "gateway" "server" (eq .Values.mode "cluster")) }}
+{{- with .Values.tls.existingSecret -}}
+{name: {{ . }}, key: ca.pem}
+{{- else -}}
+{name: {{ $ofServer }}, key: ca.crt}
+{{- end }}
+{{- end }}
+
+{{- /* What a client needs of it, and no key. */ -}}
+{{- define "acklog.authorityVolumes" -}}
+{{- if include "acklog.hasTls" . }}
+{{- $authority := fromYaml (include "acklog.authority" .) }}
+- name: pki
+  secret:
+    secretName: {{ $authority.name }}
+    defaultMode: 0440
+    items:
+      - {key: {{ $authority.key }}, path: ca.pem}
+{{- end }}
+{{- end }}
+
+{{- /* ca.pem, and certificate and key of a gateway or a server. Call with (dict "root" $ "process" "gateway"). */ -}}
+{{- define "acklog.serverTlsVolumes" -}}
+{{- $process := .process }}
+{{- with .root.Values.tls }}
+{{- if .existingSecret }}
+- name: pki
+  secret:
+    secretName: {{ .existingSecret }}
+    defaultMode: 0440
+    items:
+      - {key: ca.pem, path: ca.pem}
+      - {key: {{ $process }}.pem, path: {{ $process }}.pem}
+      - {key: {{ $process }}-key.pem, path: {{ $process }}-key.pem}
+{{- else if .secretPrefix }}
+- name: pki
+  secret:
+    secretName: {{ .secretPrefix }}-{{ $process }}
+    defaultMode: 0440
+    items:
+      - {key: ca.crt, path: ca.pem}
+      - {key: tls.crt, path: {{ $process }}.pem}
+      - {key: tls.key, path: {{ $process }}-key.pem}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Of all nodes, as their pods are made alike: each takes its own. */ -}}
+{{- define "acklog.nodesTlsVolumes" -}}
+{{- $nodes := int .Values.nodes.replicas }}
+{{- with .Values.tls }}
+{{- if .existingSecret }}
+- name: pki
+  secret: {secretName: {{ .existingSecret }}, defaultMode: 0440}
+{{- else if .secretPrefix }}
+{{- $prefix := .secretPrefix }}
+- name: pki
+  projected:
+    defaultMode: 0440
+    sources:
+      # Up to the next ten, as far as they are there, so that more nodes do not change the pods of those that there are.
+      {{- range $number := untilStep 1 (int (add1 (mul 10 (div (add $nodes 9) 10)))) 1 }}
+      - secret:
+          name: {{ $prefix }}-node-{{ $number }}
+          optional: {{ gt $number 1 }}
+          items:
+            {{- if eq $number 1 }}
+            - {key: ca.crt, path: ca.pem}
+            {{- end }}
+            - {key: tls.crt, path: node-{{ $number }}.pem}
+            - {key: tls.key, path: node-{{ $number }}-key.pem}
+      {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "acklog.tokensSecret" -}}
 {{- if .Values.auth.tokensFile }}
 {{- printf "%s-tokens" (include "acklog.fullname" .) }}
@@ -239,16 +348,21 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* Alive as long as the event loop answers, whatever the rest of the cluster does. Call with (dict "port" "http"
+{{- /* Whom a probe or a hook asks. The kubelet believes any certificate. Call with (dict "root" $ "path" "/readyz"). */ -}}
+{{- define "acklog.httpGet" -}}
+httpGet: {path: {{ .path | quote }}, port: http{{ if include "acklog.hasTls" .root }}, scheme: HTTPS{{ end }}}
+{{- end }}
+
+{{- /* Alive as long as the event loop answers, whatever the rest of the cluster does. Call with (dict "root" $
 "minutes" 60). */ -}}
 {{- define "acklog.lifeProbes" -}}
 startupProbe:
-  httpGet: {path: /healthz, port: {{ .port }}}
+  {{- include "acklog.httpGet" (dict "root" .root "path" "/healthz") | nindent 2 }}
   periodSeconds: 5
   timeoutSeconds: 5
   failureThreshold: {{ mul .minutes 12 }}
 livenessProbe:
-  httpGet: {path: /healthz, port: {{ .port }}}
+  {{- include "acklog.httpGet" (dict "root" .root "path" "/healthz") | nindent 2 }}
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6
@@ -286,6 +400,19 @@ livenessProbe:
 {{- fail "gateways.autoscaling.minReplicas is above maxReplicas." }}
 {{- end }}
 {{- end }}
+{{- with .tls }}
+{{- if and (not .existingSecret) (not .secretPrefix) (or .acceptClear (ne .peers "require")) }}
+{{- fail "tls.acceptClear and tls.peers are steps on the way to TLS: they need tls.existingSecret (or tls.secretPrefix), with the certificates." }}
+{{- end }}
+{{- if and .existingSecret .secretPrefix }}
+{{- fail "tls.existingSecret is one Secret for all, tls.secretPrefix is for one each: give one of the two." }}
+{{- end }}
+{{- end }}
+{{- range list .nodes .gateways .embedded }}
+{{- if eq (toString (get .environment "ACKLOG_TLS_CLIENT_CERTIFICATES")) "required" }}
+{{- fail "ACKLOG_TLS_CLIENT_CERTIFICATES may be none or optional: the kubelet has no certificate, so with `required` all probes would fail." }}
+{{- end }}
+{{- end }}
 {{- if and .httpRoute.enabled (not .httpRoute.parentRefs) }}
 {{- fail "httpRoute.parentRefs is empty: to which Gateway does the route belong?" }}
 {{- end }}
@@ -303,6 +430,7 @@ ACKLOG_INSECURE: "true"
 {{- else }}
 ACKLOG_TOKENS_FILE: /etc/acklog/tokens/{{ include "acklog.tokensKey" . }}
 {{- end }}
+{{- include "acklog.tlsOptions" . }}
 {{- end }}
 
 {{- define "acklog.tokensMounts" -}}

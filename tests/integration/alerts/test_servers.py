@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from acklog.wire.identifiers import parse_message_id
+from docs.dashboards import CERTIFICATES, DASHBOARDS
 from tests.integration.alerts.alert_watch import AlertWatch, alert_watch, needs_prometheus
 from tests.integration.conftest import ServerMaker
+from tests.support.authority import OwnAuthority
 from tests.support.block_device import MIB, LoopFileSystem, skip_unless_mountable
 from tests.support.full_disk import fill_up
 from tests.support.server_process import Answer, ServerProcess
@@ -66,6 +68,7 @@ def all_acked(server: ServerProcess, topic: str, group: str) -> None:
 # --- what producers and consumers do ---------------------------------------------------------------------------------
 
 OLD_S = 1000
+DAY_S = 86_400
 CONSUMERS = {"ACKLOG_NODE_RETENTION_INTERVAL_MS": "200"}
 
 
@@ -238,6 +241,31 @@ def test_damaged_files(watch: AlertWatch, make_server: ServerMaker) -> None:
     watch.until_firing()
     for topic in ("refused", "rotten", "compacted"):
         succeed(server, "DELETE", f"/topics/{topic}")
+    watch.until_resolved()
+
+
+# --- certificates -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.faults
+def test_a_certificate_that_ends_and_one_that_cannot_be_used(
+    watch: AlertWatch, make_server: ServerMaker, tmp_path: Path
+) -> None:
+    """Prometheus asks in clear, which is taken beside https: what it asks for is the same."""
+    authority, other = OwnAuthority(tmp_path / "pki"), OwnAuthority(tmp_path / "other")
+    key = Path(authority.issue("server", days=10).key)
+    other_key = Path(other.issue("server").key)
+    options = ("--pki", str(authority.directory), "--tls-accept-clear", "--tls-check-interval-ms", "200")
+    server = make_server(*options).start()
+    watch.until_scraped([server.base_url])
+    own_key = key.read_bytes()
+    key.write_bytes(other_key.read_bytes())
+    watch.until_firing()
+    [panel] = [each for board in DASHBOARDS for each in board.panels if each.title == CERTIFICATES]
+    [left] = watch.prometheus.query(panel.query)
+    assert 9 * DAY_S < float(left["value"][1]) <= 10 * DAY_S
+    key.write_bytes(own_key)
+    authority.issue("server", days=90)
     watch.until_resolved()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.dashboards import DASHBOARDS
+from docs.dashboards import CERTIFICATES, DASHBOARDS
 from tests.integration.cluster.gateways import Gateways
 from tests.support.impatient_rules import impatient
 from tests.support.prometheus_process import BINARY, PrometheusProcess, running_prometheus
@@ -43,7 +43,12 @@ async def test_every_panel_shows_something(shared_cluster: RealCluster, tmp_path
     await asyncio.to_thread(gateways.request, "PUT", "/topics/watched", {"partitions": 2})
     await asyncio.to_thread(gateways.request, "PUT", "/groups/watchers", {})
     with running_prometheus(tmp_path, metrics_urls(shared_cluster)) as prometheus:
-        queries = {(board.name, panel.title): as_chosen(panel.query) for board in DASHBOARDS for panel in board.panels}
+        queries = {
+            (board.name, panel.title): as_chosen(panel.query)
+            for board in DASHBOARDS
+            for panel in board.panels
+            if panel.title != CERTIFICATES  # of which a cluster in clear has none; seen in tests/integration/alerts
+        }
 
         async def empty() -> list[tuple[str, str]] | None:
             await asyncio.to_thread(use)

@@ -1,7 +1,7 @@
 """A pod whose one container is a process of this machine, looked after as a kubelet does: probes, hooks, grace periods.
 
 In place of a network of its own it has an address of the loopback network, on which its ports are what they are; in
-place of mounts, directories that its variables are pointed to.
+place of mounts, directories that its variables are pointed to, with the files of Secrets that the template asks for.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import signal
+import ssl
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from app.local_cluster.server_process import server_environment
 from tests.support.pod_environment import PodFacts, environment_of
 
 ANY_ADDRESS = "0.0.0.0"
+_UNCHECKED = ssl._create_unverified_context()
+"""Of the kubelet, which believes every certificate."""
 LOG_TAIL_BYTES = 4_000
 
 
@@ -41,7 +44,7 @@ class Pod:
         [self._container] = template["spec"]["containers"]
         self._grace_s = float(template["spec"]["terminationGracePeriodSeconds"])
         self._place = place
-        self._emptied = [each["name"] for each in template["spec"].get("volumes", ()) if "emptyDir" in each]
+        self._volumes = {each["name"]: each for each in template["spec"].get("volumes", ())}
         self._process: asyncio.subprocess.Process | None = None
         self._looking: asyncio.Task[None] | None = None
         self.template = template
@@ -65,9 +68,12 @@ class Pod:
 
     async def start(self) -> None:
         for name, path in self._place.volumes.items():
-            if name in self._emptied:
+            volume = self._volumes.get(name, {})
+            if volume:
                 shutil.rmtree(path, ignore_errors=True)
             path.mkdir(parents=True, exist_ok=True)
+            for file, content in self._files_of(volume).items():
+                (path / file).write_text(content)
         self._place.log_path.parent.mkdir(parents=True, exist_ok=True)
         log = os.open(self._place.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -118,6 +124,22 @@ class Pod:
 
     def log_tail(self) -> str:
         return self._place.log_path.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
+
+    def _files_of(self, volume: Mapping[str, Any]) -> dict[str, str]:
+        """By their names in the volume. KeyError for one that is not in a Secret: such a pod would never start."""
+        if "projected" in volume:
+            sources = [each["secret"] for each in volume["projected"]["sources"]]
+            parts = [self._of_secret(each["name"], each) for each in sources]
+            return {name: content for part in parts for name, content in part.items()}
+        if "secret" in volume:
+            return self._of_secret(volume["secret"]["secretName"], volume["secret"])
+        return {}
+
+    def _of_secret(self, name: str, wanted: Mapping[str, Any]) -> dict[str, str]:
+        held = {key: text for (secret, key), text in self._place.facts.secrets.items() if secret == name}
+        if not held and wanted.get("optional"):
+            return {}
+        return {each["path"]: held[each["key"]] for each in wanted["items"]} if "items" in wanted else held
 
     def _command(self) -> list[str]:
         program, *rest = [*self._container["command"], *self._container.get("args", ())]
@@ -184,7 +206,8 @@ class Pod:
         """The status of the answer. Raises OSError, and ValueError for an answer that is none."""
         path = urlsplit(action["path"])
         target = path.path + (f"?{path.query}" if path.query else "")
-        reader, writer = await asyncio.open_connection(self.ip, self._port(action["port"]))
+        tls = _UNCHECKED if action.get("scheme", "HTTP") == "HTTPS" else None
+        reader, writer = await asyncio.open_connection(self.ip, self._port(action["port"]), ssl=tls)
         try:
             writer.write(f"GET {target} HTTP/1.1\r\nHost: {self.ip}\r\nConnection: close\r\n\r\n".encode())
             return int((await reader.readline()).split()[1])

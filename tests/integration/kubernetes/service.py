@@ -66,10 +66,13 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 @asynccontextmanager
-async def running_service(pods: Callable[[], Iterable[Pod]], target_port: int) -> AsyncIterator[Service]:
+async def running_service(
+    pods: Callable[[], Iterable[Pod]], target_port: int, *, scheme: str
+) -> AsyncIterator[Service]:
+    """`scheme` is how its pods are called."""
     service = Service(pods, target_port)
     server = await asyncio.start_server(service.connected, "127.0.0.1", 0)
-    service.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    service.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     following = asyncio.create_task(service.follow(), name="endpoints")
     try:
         yield service

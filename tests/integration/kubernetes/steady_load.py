@@ -97,9 +97,9 @@ class SteadyLoad:
 
 
 @asynccontextmanager
-async def steady_load(url: str, topic: str, *, per_second: int) -> AsyncIterator[SteadyLoad]:
-    """On a new topic. At the block's end everything that was sent is handled."""
-    async with acklog.AsyncClient(url) as client:
+async def steady_load(url: str, topic: str, *, per_second: int, ca_file: str | None) -> AsyncIterator[SteadyLoad]:
+    """On a new topic. At the block's end everything that was sent is handled. `ca_file` is for a URL of https."""
+    async with acklog.AsyncClient(url, ca_file=ca_file) as client:
         await client.topics.create(topic, partitions=PARTITIONS)
         await client.groups.create(GROUP)
         load = SteadyLoad(client, topic, per_second=per_second)

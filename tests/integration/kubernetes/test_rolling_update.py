@@ -21,6 +21,7 @@ from cluster.ports.coordination import CoordinationError
 from tests.integration.kubernetes.service import Service, running_service
 from tests.integration.kubernetes.steady_load import steady_load
 from tests.integration.kubernetes.workloads import Deployment, Machine, StatefulSet
+from tests.support.authority import OwnAuthority
 from tests.support.etcd_binary import etcd_binary
 from tests.support.etcd_process import running_etcd
 from tests.support.etcd_store import etcd_store
@@ -38,6 +39,9 @@ WATCH_S = 0.1
 
 
 OTHER_PODS = {"podAnnotations": {"version": "next"}}
+IN_CLEAR: dict[str, Any] = {}
+BY_TLS = {"existingSecret": "acklog-pki"}
+BY_TLS_OF_EACH = {"secretPrefix": "acklog-tls"}
 
 
 class InSyncWatch:
@@ -75,7 +79,7 @@ class Release:
         self.gateways = Deployment(machine, self._manifest("Deployment"))
 
     async def upgrade(self, **changes: dict[str, Any]) -> None:
-        """`changes` of nodes and of gateways, both at once as Kubernetes does it."""
+        """`changes` of groups of values; nodes and gateways follow at once, as with Kubernetes."""
         for component, change in changes.items():
             self.values[component] = {**self.values[component], **change}
         await asyncio.gather(
@@ -98,17 +102,30 @@ class Changes(NamedTuple):
     url: str
 
 
+def certificates(authority: OwnAuthority) -> dict[tuple[str, str], str]:
+    """Of a cluster of three nodes: one Secret with all, as docs/kubernetes.md fills it, and one each, as cert-manager
+    does."""
+    found = {}
+    for stem in ("gateway", "node-1", "node-2", "node-3"):
+        files = authority.issue(stem)
+        of_each = {"tls.crt": files.certificate, "tls.key": files.key, "ca.crt": files.authorities}
+        found |= {(f"{BY_TLS_OF_EACH['secretPrefix']}-{stem}", key): Path(path) for key, path in of_each.items()}
+    found |= {(BY_TLS["existingSecret"], path.name): path for path in authority.directory.glob("*.pem")}
+    return {place: path.read_text() for place, path in found.items()}
+
+
 @asynccontextmanager
 async def installed(
-    config: pytest.Config, directory: Path, *, pace: float
+    config: pytest.Config, directory: Path, authority: OwnAuthority, *, pace: float, tls: dict[str, Any]
 ) -> AsyncIterator[tuple[Release, Service, InSyncWatch]]:
     """Three nodes and two gateways on an etcd of one member, a Service before the gateways."""
     chart = Chart(helm_program(config), directory)
     program = etcd_binary(config)
     with running_etcd(program) as etcd:
-        machine = Machine(directory, pace=pace)
+        machine = Machine(directory, pace=pace, secrets=certificates(authority))
         values = {
             "auth": {"insecure": True},
+            "tls": tls,
             "etcd": {"endpoints": [f"http://{etcd.endpoint}"]},
             "nodes": {"replicas": 3, "minReadySeconds": max(1, round(10 * pace))},
             "gateways": {"minReadySeconds": max(1, round(5 * pace)), "stopDelaySeconds": max(2, round(5 * pace))},
@@ -118,7 +135,7 @@ async def installed(
             await release.upgrade()
             async with (
                 closing(etcd_store(etcd.endpoint)) as store,
-                running_service(lambda: release.gateways.pods, 8080) as service,
+                running_service(lambda: release.gateways.pods, 8080, scheme="https" if tls else "http") as service,
             ):
                 watch = InSyncWatch(store)
                 watching = asyncio.create_task(watch.run(), name="in sync")
@@ -140,10 +157,14 @@ async def closing(store: EtcdStore) -> AsyncIterator[EtcdStore]:
 
 
 @asynccontextmanager
-async def unnoticed(config: pytest.Config, directory: Path, *, pace: float, per_second: int) -> AsyncIterator[Changes]:
+async def unnoticed(
+    config: pytest.Config, directory: Path, *, pace: float, per_second: int, tls: dict[str, Any] = IN_CLEAR
+) -> AsyncIterator[Changes]:
     """Whatever is done to the release meanwhile: all that is sent is taken, and handled."""
-    async with installed(config, directory, pace=pace) as (release, service, watch):
-        async with steady_load(service.url, "orders", per_second=per_second) as load:
+    authority = OwnAuthority(directory / "pki")
+    ca_file = str(authority.ca_file) if tls else None
+    async with installed(config, directory, authority, pace=pace, tls=tls) as (release, service, watch):
+        async with steady_load(service.url, "orders", per_second=per_second, ca_file=ca_file) as load:
             await load.progress(per_second)
             yield Changes(release, service.url)
             await load.progress(per_second)
@@ -166,9 +187,19 @@ def drained(url: str, node: int) -> None:
 
 
 @pytest.mark.faults
-async def test_an_update_is_not_noticed(pytestconfig: pytest.Config, tmp_path: Path) -> None:
-    async with unnoticed(pytestconfig, tmp_path, pace=0.1, per_second=100) as changes:
+@pytest.mark.parametrize("tls", [IN_CLEAR, BY_TLS], ids=["in clear", "by TLS"])
+async def test_an_update_is_not_noticed(pytestconfig: pytest.Config, tmp_path: Path, tls: dict[str, Any]) -> None:
+    async with unnoticed(pytestconfig, tmp_path, pace=0.1, per_second=100, tls=tls) as changes:
         await changes.release.upgrade(nodes=OTHER_PODS, gateways=OTHER_PODS)
+
+
+@pytest.mark.faults
+async def test_the_way_from_clear_to_tls_is_not_noticed(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    """By the upgrades of docs/kubernetes.md, with a Secret for each process. Clients go on in clear, as they may until
+    the last of these."""
+    async with unnoticed(pytestconfig, tmp_path, pace=0.1, per_second=100) as changes:
+        for peers in ("accept", "prefer", "require"):
+            await changes.release.upgrade(tls={**BY_TLS_OF_EACH, "acceptClear": True, "peers": peers})
 
 
 @pytest.mark.faults

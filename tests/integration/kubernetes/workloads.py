@@ -25,9 +25,11 @@ def addresses() -> list[str]:
 class Machine:
     """Where pods run: directories for their volumes, addresses that are given out anew to each pod, as they are."""
 
-    def __init__(self, directory: Path, *, pace: float) -> None:
+    def __init__(self, directory: Path, *, pace: float, secrets: Mapping[tuple[str, str], str]) -> None:
+        """`secrets` by their name and key."""
         self.directory = directory
         self.pace = pace
+        self.secrets = secrets
         self._addresses = addresses()
         self.pods: list[Pod] = []
         """All that there ever were."""
@@ -39,6 +41,7 @@ class Machine:
             ip=self._addresses.pop(),
             host="machine-1",
             labels={**template["metadata"]["labels"], **labels},
+            secrets=self.secrets,
         )
         place = PodPlace(
             facts=facts,

@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from acklog.client.tls_files import CA_FILE_VARIABLE, CERTIFICATE_FILE_VARIABLE, KEY_FILE_VARIABLE
 from acklog.command.build import COMMIT_VARIABLE
 from acklog.command.session import VARIABLES
 from acklog.wire.problems import ProblemCode
@@ -15,6 +16,7 @@ from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import node_variables
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, Settings
 from app.configuration.setting_fields import CONFIGURATION_VARIABLE
+from app.configuration.tls_options import PeerOptions, TlsOptions
 from app.configuration.trace_options import TraceOptions
 from app.http.exchange.problems import problem_document
 from cluster.errors import ServerError
@@ -60,9 +62,11 @@ def test_the_tokens_file_of_the_page_is_one() -> None:
 
 
 def test_variables_that_documents_name_are_settings() -> None:
-    fields = [name for kind in (Settings, NodeOptions, EtcdOptions, TraceOptions) for name in kind.__dataclass_fields__]
+    kinds = (Settings, NodeOptions, EtcdOptions, TraceOptions, TlsOptions, PeerOptions)
+    fields = [name for kind in kinds for name in kind.__dataclass_fields__]
     known = {
         *VARIABLES,
+        *(CA_FILE_VARIABLE, CERTIFICATE_FILE_VARIABLE, KEY_FILE_VARIABLE),
         COMMIT_VARIABLE,
         ETCD_VARIABLE,
         CONFIGURATION_VARIABLE,

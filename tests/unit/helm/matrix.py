@@ -18,6 +18,8 @@ ETCD_BY_TLS: Values = {
     "passwordSecret": "etcd-password",
     "tls": {"existingSecret": "etcd-tls", "clientCertificate": True, "serverName": "etcd.example"},
 }
+TLS: Values = {"existingSecret": "acklog-pki"}
+TLS_OF_EACH: Values = {"secretPrefix": "acklog-tls"}
 _PLACES: Values = {
     "nodeSelector": {"disk": "fast"},
     "tolerations": [{"key": "queues", "operator": "Exists"}],
@@ -121,7 +123,44 @@ MATRIX: dict[str, Values] = {
             }
         },
     },
+    "cluster by TLS": {
+        "auth": {"existingSecret": "tokens"},
+        "tls": TLS,
+        "test": {"tokenSecret": "test-token"},
+        "etcd": ETCD_BY_TLS,
+        "serviceMonitor": {"enabled": True, "tokenSecret": "metrics-token"},
+        "ingress": {
+            "enabled": True,
+            "hosts": ["queue.example"],
+            "annotations": {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"},
+        },
+    },
+    "cluster on its way to TLS": {
+        **INSECURE,
+        "fullnameOverride": "queue",
+        "tls": {**TLS, "acceptClear": True, "peers": "accept"},
+        "serviceMonitor": {"enabled": True},
+    },
+    "cluster by TLS with a secret for each": {
+        **INSECURE,
+        "tls": TLS_OF_EACH,
+        "nodes": {"replicas": 11},
+        "serviceMonitor": {"enabled": True},
+    },
+    "cluster that dials by TLS": {**INSECURE, "tls": {**TLS, "peers": "prefer"}},
     "embedded": {**INSECURE, "mode": "embedded"},
+    "embedded by TLS": {
+        **INSECURE,
+        "mode": "embedded",
+        "tls": TLS,
+        "serviceMonitor": {"enabled": True},
+    },
+    "embedded by TLS with a secret of its own": {
+        **INSECURE,
+        "mode": "embedded",
+        "tls": TLS_OF_EACH,
+        "serviceMonitor": {"enabled": True},
+    },
     "embedded with everything": {
         "mode": "embedded",
         "auth": {"tokensFile": TOKENS},

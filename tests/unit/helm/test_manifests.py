@@ -55,7 +55,9 @@ def faults(document: Document, kubernetes: str) -> list[str]:
     return list(_faults_of(json.dumps(document, sort_keys=True), kubernetes))
 
 
-@pytest.mark.parametrize("name", ["cluster", "cluster with an etcd by TLS", "embedded with everything"])
+@pytest.mark.parametrize(
+    "name", ["cluster", "cluster with an etcd by TLS", "cluster by TLS", "embedded with everything", "embedded by TLS"]
+)
 def test_helm_finds_nothing_wrong(chart: Chart, name: str) -> None:
     chart.lint(MATRIX[name])
 
@@ -134,7 +136,7 @@ def test_pods_keep_to_the_restricted_profile(chart: Chart, name: str) -> None:
                 "capabilities": {"drop": ["ALL"]},
             }, workload
         kinds = {kind for volume in spec.get("volumes", ()) for kind in volume if kind != "name"}
-        assert kinds <= {"emptyDir", "secret"}, workload
+        assert kinds <= {"emptyDir", "secret", "projected"}, workload
 
 
 @every_values

@@ -13,7 +13,8 @@ from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.node_settings import load_node_settings, node_variables
 from app.configuration.server_settings import SERVE, Settings
 from app.configuration.setting_fields import SettingSources
-from app.processes.gateway_server import check_exposure
+from app.configuration.tls_options import PeerOptions
+from app.processes.exposure import check_exposure, check_node_exposure
 from app.processes.process_constants import GRACE_SECONDS
 from tests.support.etcd_binary import etcd_binary
 from tests.support.pod_environment import PodFacts, environment_of, expanded
@@ -65,6 +66,8 @@ def test_settings_are_ones_that_the_commands_know(chart: Chart, name: str) -> No
             load_node_settings(environment)
         if command != "node":
             check_exposure(loaded.make(Settings))
+        else:
+            check_node_exposure(loaded.make(NodeOptions), loaded.make(PeerOptions))
 
 
 def test_a_setting_that_is_none_is_found(chart: Chart) -> None:

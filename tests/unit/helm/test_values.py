@@ -10,9 +10,10 @@ import yaml
 from docs import chart_readme
 from tests.architecture.source_tree import REPOSITORY
 from tests.support.rendered_chart import CHART, Chart, ChartRefusedError
-from tests.unit.helm.matrix import ETCD_BY_TLS, INSECURE
+from tests.unit.helm.matrix import ETCD_BY_TLS, INSECURE, TLS, TLS_OF_EACH
 
 SERVED = {"auth": {"insecure": True}}
+ASKS_FOR_CERTIFICATES = {"ACKLOG_TLS_CLIENT_CERTIFICATES": "required"}
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,14 @@ SERVED = {"auth": {"insecure": True}}
         ({**SERVED, "etcd": {"user": "a", "passwordSecret": "b"}}, "give etcd.endpoints"),
         ({**SERVED, "gateways": {"autoscaling": {"enabled": True, "minReplicas": 11}}}, "above maxReplicas"),
         ({**SERVED, "httpRoute": {"enabled": True}}, "httpRoute.parentRefs is empty"),
+        ({**SERVED, "tls": {"acceptClear": True}}, "they need tls.existingSecret"),
+        ({**SERVED, "tls": {"peers": "prefer"}}, "they need tls.existingSecret"),
+        ({**SERVED, "tls": {**TLS, **TLS_OF_EACH}}, "give one of the two"),
+        ({**SERVED, "tls": {**TLS, "peers": "off"}}, "/tls/peers"),
+        ({**SERVED, "tls": {"secret": "x"}}, "secret"),
+        ({**SERVED, "nodes": {"environment": {"ACKLOG_PEER_TLS": "off"}}}, "ACKLOG_PEER_TLS"),
+        ({**SERVED, "gateways": {"environment": ASKS_FOR_CERTIFICATES}}, "the kubelet has no certificate"),
+        ({**SERVED, "nodes": {"environment": ASKS_FOR_CERTIFICATES}}, "the kubelet has no certificate"),
         ({**SERVED, "nodez": {}}, "nodez"),
         ({**SERVED, "nodes": {"replicaz": 3}}, "replicaz"),
         ({**SERVED, "etcd": {"tls": {"caFile": "x"}}}, "caFile"),

@@ -19,6 +19,7 @@ RUNBOOKS = REPOSITORY / "docs" / "runbooks"
 PROMTOOL = shutil.which("promtool")
 NODE = 'instance="n1"'
 GROUP = 'topic="orders",group="mail"'
+OF_HTTP = f'{NODE},use="http"'
 _DURATIONS = {
     "AcklogSyncsSlow": ("acklog_disk_sync_seconds", NODE, 0.1),
     "AcklogSendsSlow": ("acklog_http_request_seconds", 'route="/messages",method="POST"', 0.25),
@@ -103,6 +104,11 @@ CASES = {
         {"acklog_scheduled_late_seconds_total": "0+1x40", "acklog_scheduled_delivered_total": "0+6x40"},
     ),
     "AcklogRedriveFails": gauge("acklog_redrive_failed_total", trouble="0x20 2x20", calm="2x40"),
+    # Times since 1970, at which promtool begins: the fires and the quiet are ten days on, and twenty.
+    "AcklogCertificateEnds": gauge(
+        "acklog_tls_certificate_not_after_timestamp_seconds", OF_HTTP, trouble="864000x40", calm="1728000x40"
+    ),
+    "AcklogCertificateNotReloaded": gauge("acklog_tls_reload_failures_total", OF_HTTP, trouble="0+6x40", calm="6x40"),
     **{name: histogram(*case) for name, case in _DURATIONS.items()},
 }
 
@@ -148,6 +154,11 @@ ALSO_QUIET = {
         {f'acklog_group_losses_total{{{GROUP},cause="deleted"}}': "0x30 7x10"},
         "40m",
     ),
+    "a look in the middle of a change is not a quarter of an hour of them": (
+        "AcklogCertificateNotReloaded",
+        {f"acklog_tls_reload_failures_total{{{OF_HTTP}}}": "0x20 1x20"},
+        "24m",
+    ),
     "a server of its own has no controller": ("AcklogNoController", {"acklog_storage_failed": "0x40"}, "40m"),
 }
 ALSO_FIRING = {
@@ -168,6 +179,19 @@ ALSO_FIRING = {
             'acklog_node_info{node="2"}': "1x40",
             'acklog_cluster_nodes{instance="1"}': "1x40",
             'acklog_cluster_nodes{instance="2"}': "2x40",
+        },
+        "40m",
+    ),
+    "a certificate that has ended": (
+        "AcklogCertificateEnds",
+        {f"acklog_tls_certificate_not_after_timestamp_seconds{{{OF_HTTP}}}": "60x40"},
+        "40m",
+    ),
+    "of two certificates the one for peers ends": (
+        "AcklogCertificateEnds",
+        {
+            f"acklog_tls_certificate_not_after_timestamp_seconds{{{OF_HTTP}}}": "1728000x40",
+            f'acklog_tls_certificate_not_after_timestamp_seconds{{{NODE},use="peers"}}': "864000x40",
         },
         "40m",
     ),

@@ -3,6 +3,7 @@
 import http.server
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from acklog.command.exit_codes import ExitCode
 from app.commands import health
 from tests.support.command_run import CommandRun, run_command
+from tests.support.own_authority import TlsFilesOf, made_authority, signed
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
@@ -22,15 +24,34 @@ class _Answers(http.server.BaseHTTPRequestHandler):
         """Nothing: the test's output is its own."""
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    """Of a server that is alive, and not ready."""
+@contextmanager
+def answering(files: TlsFilesOf | None = None) -> Iterator[int]:
+    """The port of a server that is alive, and not ready."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+        if files is not None:
+            server.socket = files.server_context().wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with answering() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def tls_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """By a certificate that nobody here has a reason to believe, for a name that nobody here calls."""
+    authority = made_authority()
+    files = TlsFilesOf(tmp_path_factory.mktemp("tls")).hold(signed(authority, hosts=("queue.example",)))
+    with answering(files) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +92,30 @@ def test_a_node_is_asked_where_it_tells_its_health(container: Path, port: int) -
     command_line(container, "python", "acklog", "node")
     environment = {"ACKLOG_ID": "1", "ACKLOG_HTTP": f"0.0.0.0:{port}"}
     assert ask("--alive", **environment).exit_code == ExitCode.DONE
+
+
+@pytest.mark.parametrize(
+    ("command", "environment"),
+    [
+        ("serve", {"ACKLOG_PORT": "{port}", "ACKLOG_PKI": "/etc/acklog/pki"}),
+        ("gateway", {"ACKLOG_PORT": "{port}", "ACKLOG_TLS_CERTIFICATE_FILE": "c.pem", "ACKLOG_TLS_KEY_FILE": "k.pem"}),
+        ("node", {"ACKLOG_ID": "1", "ACKLOG_HTTP": "0.0.0.0:{port}", "ACKLOG_PKI": "/etc/acklog/pki"}),
+    ],
+)
+def test_who_has_a_certificate_is_asked_by_https(
+    container: Path, command: str, environment: dict[str, str], tls_port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The files themselves are the server's business: a health check needs none of them."""
+    command_line(container, "python", "acklog", command)
+    told = {name: value.format(port=tls_port) for name, value in environment.items()}
+    assert ask("--alive", **told).exit_code == ExitCode.DONE
+    assert ask(**told).exit_code == ExitCode.FAILED
+    assert capsys.readouterr().out == '{"path": "/healthz"}\n{"path": "/readyz"}\n'
+
+
+def test_who_should_speak_https_and_does_not_is_not_well(container: Path, port: int) -> None:
+    command_line(container, "python", "acklog", "serve", "--pki", "/etc/acklog/pki", "--port", str(port))
+    assert ask("--alive").exit_code == ExitCode.FAILED
 
 
 def test_which_process_it_is_can_be_said(port: int) -> None:

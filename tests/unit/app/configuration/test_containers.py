@@ -14,6 +14,9 @@ from app.configuration.etcd_options import EtcdOptions
 from app.configuration.gateway_options import GATEWAY
 from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.server_settings import Settings
+from app.configuration.setting_error import SettingsError
+from app.configuration.tls_options import PeerOptions
+from app.processes.exposure import check_node_exposure
 from app.processes.process_constants import GRACE_SECONDS
 from tests.architecture.source_tree import REPOSITORY
 
@@ -37,6 +40,15 @@ def test_nodes_know_themselves_and_etcd() -> None:
     for name, each in options.items():
         assert each.advertise == f"{name}:{each.listen.rpartition(':')[2]}"
         assert [volume.partition(":")[2] for volume in SERVICES[name]["volumes"]] == [each.data_dir]
+
+
+def test_nodes_say_that_their_network_is_nobody_elses() -> None:
+    for environment in of_command("node").values():
+        loaded = NODE.load(environment)
+        check_node_exposure(loaded.make(NodeOptions), loaded.make(PeerOptions))
+        unsaid = {name: value for name, value in environment.items() if name != "ACKLOG_INSECURE"}
+        with pytest.raises(SettingsError, match="reachable from other machines"):
+            check_node_exposure(NODE.load(unsaid).make(NodeOptions), PeerOptions())
 
 
 def test_gateways_are_published_to_this_machine_only() -> None:
