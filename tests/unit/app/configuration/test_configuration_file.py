@@ -151,6 +151,10 @@ def test_lists_are_for_what_is_several_names() -> None:
     assert taken == {"allowed_hosts", "etcd"}
 
 
+def test_a_byte_order_mark_is_passed_over() -> None:
+    process = configured("serve", "[serve]\nport = 7\n".encode("utf-8-sig"))
+    assert process.loaded.make(Settings).port == 7
+
 
 def test_what_is_wrong_for_another_process_is_wrong_for_all() -> None:
     """Or it would be found when that one is started, at night."""
