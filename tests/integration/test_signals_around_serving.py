@@ -1,13 +1,15 @@
-"""Signals in the first moments of a server's command."""
+"""Signals in the first moments of a server's command, and in its last."""
 
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import ServerMaker
 from tests.integration.test_signals import first_of_its_namespace
-from tests.support.server_process import REPOSITORY
+from tests.support.server_process import REPOSITORY, ServerProcess
 
 pytestmark = pytest.mark.integration
 
@@ -78,3 +80,39 @@ def test_the_first_process_of_a_container_heeds_it_too() -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_commands_die_of_signals_as_programs_do(number: int) -> None:
     assert run_early(number, arguments=["send", "serve"], prefix=[]) == (-number, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_signals_up_to_the_last_moment_of_a_stop_change_nothing(make_server: ServerMaker, number: int) -> None:
+    server = make_server().start()
+    server.send("orders", 1)
+    server.signal(signal.SIGTERM)
+    assert signalled_to_its_end(server, number) == 0, server.output()
+    assert "came before it served" not in server.output()
+    assert "Traceback" not in server.output()
+
+
+def test_a_failure_stays_one_whatever_signals_come_behind_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    program = (
+        "import atexit, os, signal, sys\n"
+        "numbers = signal.SIGHUP, signal.SIGINT, signal.SIGTERM\n"
+        "atexit.register(lambda: [os.kill(os.getpid(), number) for number in numbers])\n"
+        f"sys.argv = ['acklog', 'serve', '--port', '0', '--data-dir', {str(tmp_path / 'file' / 'data')!r}]\n"
+        + ENTRIES["installed"]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("acklog: The data directory ")
+
+
+def signalled_to_its_end(server: ServerProcess, number: int) -> int:
+    """Its exit code. A signal every other millisecond."""
+    while True:
+        server.signal(number)
+        try:
+            return server.wait(seconds=0.002)
+        except subprocess.TimeoutExpired:
+            continue
