@@ -5,6 +5,18 @@ called (`catalogue` names them, `commands/` holds them), and turns what they rai
 (`failures`). A command gets a `session`: who asks which server, and where its `output` goes.
 """
 
-from acklog.command.program import main
+TYPE_CHECKING = False  # to mypy it is true
+if TYPE_CHECKING:
+    from acklog.command.program import main
+else:
+
+    def __getattr__(name: str) -> object:
+        # A server's command heeds signals before it imports anything, see `early_end`.
+        if name == "main":
+            from acklog.command.program import main
+
+            return main
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = ["main"]

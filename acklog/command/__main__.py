@@ -1,5 +1,5 @@
 """`python -m acklog.command`."""
 
-from acklog.command.program import main
+from acklog.start import main
 
 main()

@@ -10,6 +10,7 @@ The file is JSON or TOML:
 
 import hashlib
 import hmac
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -100,6 +101,7 @@ class TokenTable:
 
 def parse_token_table(content: bytes, *, toml: bool = False) -> TokenTable:
     """The table in the content of a tokens file. Raises TokensFileError."""
+    content = content.removeprefix(BOM_UTF8)  # with which editors of Windows begin a file
     try:
         file = msgspec.toml.decode(content, type=_File) if toml else msgspec.json.decode(content, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

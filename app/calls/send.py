@@ -3,11 +3,12 @@
 import msgspec
 
 from acklog.wire.record import PlainRecord, Record
+from acklog.wire.tracing import TRACEPARENT, TRACESTATE
 from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL
 from storage.rpc.producer_epoch import ProducerEpoch
 
-TRACE_HEADERS = ("traceparent", "tracestate")
+TRACE_HEADERS = (TRACEPARENT, TRACESTATE)
 
 
 Records = list[Record] | list[PlainRecord]
@@ -55,14 +56,18 @@ class Produce(msgspec.Struct):
             self.keys = [key for _, key in self.messages]  # type: ignore[misc]
         return self.keys
 
-    def add_headers(self, headers: dict[str, str]) -> None:
-        """Give each message the headers that it does not have itself."""
+    def add_trace(self, headers: dict[str, str]) -> None:
+        """Give each message the headers of the request's trace, unless it names one itself: a tracestate is that of
+        its traceparent."""
         for place, message in enumerate(self.messages):
             if isinstance(message, tuple):
                 self.messages[place] = Outgoing(Record(*message, headers))
             elif isinstance(message, Outgoing):
                 own = message.record.headers
-                message.record.headers = headers if own is None else {**headers, **own}
+                if own is None:
+                    message.record.headers = headers
+                elif TRACEPARENT not in own:
+                    message.record.headers = {**headers, **own}
         self.keys = None
 
     def clear(self) -> None:

@@ -122,23 +122,10 @@ def _check_name(process: str) -> None:
 
 def _problems(process: str, environment: "Mapping[str, str]", arguments: list[str], file: str | None) -> list[str]:
     """Everything that a start would end with before it touches its data."""
-    from app.auth.tokens import TokensFileError, TokenTable
-    from app.configuration.etcd_options import EtcdOptions
-    from app.configuration.setting_error import SettingsError
+    from app.commands.configuration_problems import problems_of
 
     try:
         found = _configured(process, environment, arguments, file)
     except UsageError as error:
         return [str(error)]
-    problems = []
-    if tokens_file := found.loaded.values.get("tokens_file"):
-        try:
-            TokenTable.load(tokens_file)
-        except TokensFileError as error:
-            problems.append(str(error))
-    if EtcdOptions in found.sources.kinds:
-        try:
-            found.loaded.make(EtcdOptions).settings(read_file)
-        except SettingsError as error:
-            problems.append(str(error))
-    return problems
+    return problems_of(found, read_file)

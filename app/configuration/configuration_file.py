@@ -71,7 +71,8 @@ def read_configuration(path: str, read_file: ReadFile) -> ConfigurationFile:
     except OSError as error:
         raise SettingsError(f"The configuration file {path} cannot be read: {error.strerror or error}") from None
     try:
-        document: dict[str, Any] = tomllib.loads(content.decode())
+        # Editors of Windows begin a file with a byte order mark, which TOML does not know.
+        document: dict[str, Any] = tomllib.loads(content.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"The configuration file {path} is no TOML: {error}") from None
     tables: dict[str, Mapping[str, object]] = {"": {}}

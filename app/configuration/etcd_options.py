@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from app.configuration.setting_error import SettingsError
-from app.configuration.setting_fields import check_fields, number, text, where_to_set
+from app.configuration.setting_fields import check_fields, number, text, texts, where_to_set
 from cluster.etcd.etcd_settings import EtcdSettings, EtcdTls, EtcdUser
 
 ReadFile = Callable[[str], bytes]
@@ -14,7 +14,7 @@ ReadFile = Callable[[str], bytes]
 class EtcdOptions:
     """Files are read once, by `settings`."""
 
-    etcd: str = text("http://127.0.0.1:2379", "etcd's members, separated by commas: http://host:port or https://…")
+    etcd: str = texts("http://127.0.0.1:2379", "etcd's members, separated by commas: http://host:port or https://…")
     etcd_user: str = text("", "user of etcd; empty: none")
     etcd_password_file: str = text("", "file with the password of --etcd-user")
     etcd_ca_file: str = text("", "PEM file of the authority that signed etcd's certificates; for https")

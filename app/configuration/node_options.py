@@ -12,6 +12,7 @@ from app.configuration.setting_fields import (
     option_of,
     switch,
     text,
+    texts,
     where_to_set,
 )
 from app.configuration.tls_options import PEER_GROUPS, TLS_GROUPS, PeerOptions, TlsOptions
@@ -31,7 +32,7 @@ class NodeOptions:
     advertise: str = text("", "address where they reach this node; empty: the one it listens on")
     rack: str = text("", "what fails together with this node (rack, zone, host); empty: nothing else")
     http: str = text("127.0.0.1:7080", "address of /healthz, /readyz and /metrics; port 0 picks a free one")
-    allowed_hosts: str = text(
+    allowed_hosts: str = texts(
         "", "names under which that may be called, separated by commas, * for any; empty: any but on loopback"
     )
     leave_timeout_ms: int = number(10_000, 0, 600_000, "how long a stop waits until other nodes lead")

@@ -15,6 +15,7 @@ from app.configuration.setting_fields import (
     option_of,
     switch,
     text,
+    texts,
     where_to_set,
 )
 from app.configuration.tls_options import TLS_GROUPS, TlsOptions
@@ -34,7 +35,7 @@ class Settings:
     data_dir: str = text("./data", "where the embedded server keeps everything")
     tokens_file: str = text("", "file of bearer tokens (JSON or TOML); empty: no authentication")
     insecure: bool = switch(False, "listen on other machines' networks without a tokens file")
-    allowed_hosts: str = text(
+    allowed_hosts: str = texts(
         "",
         "names under which the server may be called, separated by commas, * for any; empty: without tokens on a "
         "loopback address those of loopback, else any",

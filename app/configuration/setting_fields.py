@@ -2,6 +2,7 @@
 environment and an option, and says what it is for and what it may be. All sources are checked alike."""
 
 import argparse
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ ENVIRONMENT_PREFIX = "ACKLOG_"
 CONFIGURATION_OPTION, CONFIGURATION_VARIABLE = "--config", "ACKLOG_CONFIG"
 NODE_PREFIX = "ACKLOG_NODE_"  # the storage node's own, see `app.configuration.node_settings`
 _TYPES = {bool: "true or false", int: "a whole number", str: "a text"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -26,6 +28,11 @@ def number(default: int, minimum: int, maximum: int, text: str) -> Any:
 
 def text(default: str, text: str) -> Any:
     return field(default=default, metadata={"help": text})
+
+
+def texts(default: str, text: str) -> Any:
+    """Several texts, separated by commas; in the file they may be a list."""
+    return field(default=default, metadata={"help": text, "may_be_list": True})
 
 
 def switch(default: bool, text: str) -> Any:
@@ -155,8 +162,8 @@ class LoadedSettings:
 
 def _checked(each: "Field[Any]", given: object, *, source: str) -> object:
     """What a file says, in types of its own; several names may be a list there."""
-    if isinstance(each.default, str) and isinstance(given, list) and all(isinstance(name, str) for name in given):
-        return ",".join(given)
+    if "may_be_list" in each.metadata and isinstance(given, list) and all(isinstance(name, str) for name in given):
+        given = ",".join(given)
     _check(each, given, source=source)
     return given
 
@@ -174,6 +181,7 @@ def _convert(each: "Field[Any]", given: str, *, source: str) -> object:
             raise SettingsError(f"{source} is {given!r}, it must be a whole number") from None
         _check(each, value, source=source)
         return value
+    _check(each, given, source=source)
     return given
 
 
@@ -181,6 +189,9 @@ def _check(each: "Field[Any]", value: object, *, source: str) -> None:
     expected = type(each.default)
     if type(value) is not expected:
         raise SettingsError(f"{source} is {value!r}, it must be {_TYPES[expected]}")
+    if isinstance(value, str) and _CONTROL.search(value) is not None:
+        # No file and no host is called so: the system would refuse it later, without the name of the setting.
+        raise SettingsError(f"{source} is {value[:200]!r}, it may have no line ends and no other control characters")
     if isinstance(value, int) and "minimum" in each.metadata:
         minimum, maximum = each.metadata["minimum"], each.metadata["maximum"]
         if not minimum <= value <= maximum:

@@ -2,7 +2,7 @@
 it recovers what it has on disk. Nothing is lost by it: a start may be killed at any time.
 
 As the first process of a container it gets no signal that it does not handle: the kernel spares that one. So there is
-always somebody who does, from the first line on.
+always somebody who does, from the first line on (`acklog.command.early_end`) until the process is gone.
 """
 
 import signal
@@ -10,28 +10,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-ENDING = (signal.SIGTERM, signal.SIGINT)
+from acklog.command.early_end import ENDING, early_end_text, end_at_signals, end_now, ignore_signals
 
 
 class EndedEarlyError(Exception):
     """The text says by which signal."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"{signal.Signals(number).name} came before it served: it has ended")
+        super().__init__(early_end_text(number))
 
 
 @contextmanager
 def ending_at_signals() -> Iterator[None]:
-    """Raises EndedEarlyError where one comes, until an event loop heeds them (`on_ending_signals`). SIGHUP, which asks
-    for a reload once there is something to reload, means nothing before. On the main thread."""
+    """A signal ends the process until an event loop heeds them (`on_ending_signals`). Behind it they mean nothing any
+    more, if the process is the command's own, and else what they meant before. On the main thread."""
     before = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGHUP)}
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    on_ending_signals(_end)
+    end_at_signals()
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        ignore_signals()
+        if before[signal.SIGTERM] is not end_now:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def on_ending_signals(end: Callable[[int], None]) -> None:
@@ -40,7 +41,3 @@ def on_ending_signals(end: Callable[[int], None]) -> None:
 
     for number in ENDING:
         signal.signal(number, came)
-
-
-def _end(number: int) -> None:
-    raise EndedEarlyError(number)

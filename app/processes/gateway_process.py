@@ -21,7 +21,7 @@ from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
 from app.processes.service_manager import ServiceManager
-from app.processes.signals import heeding_hang_ups, run_process
+from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
@@ -81,7 +81,7 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
     pass_over_what_is_there()
     figures.start()
     tls.watch.start()
-    with heeding_hang_ups(reload=reloads.ask, stop=server.stop):
+    with heeding_signals(reload=reloads.ask, stop=server.stop):
         await server.serve(sockets=[listener])
 
 

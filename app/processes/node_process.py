@@ -28,7 +28,7 @@ from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
 from app.processes.service_manager import ServiceManager
-from app.processes.signals import heeding_hang_ups, run_process
+from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
@@ -117,7 +117,7 @@ async def serve(
     figures.start()
     tls.watch.start()
     ending = asyncio.create_task(_stop_at_the_end(node, server), name="end of the node")
-    with heeding_hang_ups(reload=Reloads(process, in_thread=io.run, look=tls.watch.look).ask, stop=server.stop):
+    with heeding_signals(reload=Reloads(process, in_thread=io.run, look=tls.watch.look).ask, stop=server.stop):
         await server.serve(sockets=[listener])
     ending.cancel()
     if node.end.reason is not None:

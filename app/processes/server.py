@@ -23,7 +23,7 @@ from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
 from app.processes.service_manager import ServiceManager
-from app.processes.signals import heeding_hang_ups, run_process
+from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
@@ -106,7 +106,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     tls.watch.start()
     end = NodeEnd()
     watching = asyncio.create_task(_watch_storage(embedded, server, end, clock), name="storage watch")
-    with heeding_hang_ups(reload=reloads.ask, stop=server.stop):
+    with heeding_signals(reload=reloads.ask, stop=server.stop):
         await server.serve(sockets=[listener])
     if end.reason is not None:
         raise end.reason

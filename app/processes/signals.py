@@ -5,9 +5,11 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import uvloop
 
+from acklog.command.early_end import ignore_signals
 from app.processes.early_end import EndedEarlyError, on_ending_signals
 
 
@@ -36,24 +38,31 @@ async def _cancelled_by_signals(serving: Coroutine[None, None, None]) -> None:
 
 
 @contextmanager
-def heeding_hang_ups(*, reload: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+def heeding_signals(*, reload: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
     """While a server serves, SIGHUP asks for a reload. Where it says that the terminal has gone in which somebody had
-    started the server, it stops, or it would go on without anybody who knows of it."""
+    started the server, it stops, or it would go on without anybody who knows of it. SIGTERM and SIGINT `stop` it, where
+    uvicorn does not have them yet or any more. Behind it all of them mean nothing: the process is about to end.
+
+    (The event loop's own handlers are not for this: when one is taken away a signal kills the process.)
+    """
     had_terminal = _has_terminal()
     loop = asyncio.get_running_loop()
 
-    def came() -> None:
+    def hung_up() -> None:
         if had_terminal and not _has_terminal():
             stop()
         else:
             reload()
 
-    loop.add_signal_handler(signal.SIGHUP, came)
+    def came(_number: int, _frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(hung_up)
+
+    on_ending_signals(lambda _number: stop())
+    signal.signal(signal.SIGHUP, came)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGHUP)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        ignore_signals()
 
 
 def _has_terminal() -> bool:

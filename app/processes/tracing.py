@@ -34,22 +34,15 @@ def instance_of(settings: Settings, entropy: Entropy) -> str:
     return f"{settings.host}:{settings.port}-{entropy.bits64():016x}"
 
 
-def start_tracing(options: TraceOptions, entropy: Entropy, *, service: str, instance: str) -> Tracing:
-    """Of the process with that name, as its settings want it. Raises SettingsError where what it takes is not
-    installed."""
+def check_tracing(options: TraceOptions) -> None:
+    """Raises SettingsError where what it takes is not installed."""
     if not options.otlp_endpoint:
-        return Tracing()
+        return
     try:
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
+        import app.tracing.open_telemetry  # noqa: F401 - whether it can be
+        from app.tracing.exporters import exporter_kind
 
-        from app.tracing.export_queue import ExportQueue
-        from app.tracing.exporters import exporter_of
-        from app.tracing.log_context import add_current_span
-        from app.tracing.open_telemetry import OpenTelemetryTracer
-        from app.tracing.span_figures import SpanFigures
-
-        exporter = exporter_of(options)
+        exporter_kind(options)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in {"opentelemetry", "google", "grpc", "requests"}:
             raise
@@ -57,8 +50,24 @@ def start_tracing(options: TraceOptions, entropy: Entropy, *, service: str, inst
             f'{error.name} is not installed, which --otlp-endpoint needs: pip install "{EXTRA}", '
             "or leave the endpoint out"
         ) from None
+
+
+def start_tracing(options: TraceOptions, entropy: Entropy, *, service: str, instance: str) -> Tracing:
+    """Of the process with that name, as its settings want it. Raises SettingsError, see `check_tracing`."""
+    if not options.otlp_endpoint:
+        return Tracing()
+    check_tracing(options)
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+
+    from app.tracing.export_queue import ExportQueue
+    from app.tracing.exporters import exporter_of
+    from app.tracing.log_context import add_current_span
+    from app.tracing.open_telemetry import OpenTelemetryTracer
+    from app.tracing.span_figures import SpanFigures
+
     figures = SpanFigures()
-    queue = ExportQueue(exporter, figures, spans_max=options.trace_queue_max)
+    queue = ExportQueue(exporter_of(options), figures, spans_max=options.trace_queue_max)
     names = {"service.name": service, "service.namespace": "acklog", "service.version": __version__}
     provider = TracerProvider(
         resource=Resource.create({**names, "service.instance.id": instance}), shutdown_on_exit=False

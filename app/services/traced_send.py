@@ -30,7 +30,7 @@ class TracedSendService(SendService):
         span.note({DESTINATION: produce.queue, MESSAGE_COUNT: len(produce.messages)})
         trace = _trace_of_single(produce)
         if trace is not None:
-            self._requests[trace] = span.traceparent
+            self._requests[trace] = span.trace
         try:
             result = await super().send(produce, principal)
         finally:

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from acklog.wire.tracing import TRACEPARENT
+from acklog.wire.tracing import TRACEPARENT, TRACESTATE
 from cluster.errors import ServerError
 from cluster.ports import tracing
 from cluster.ports.entropy import Entropy
@@ -76,7 +76,7 @@ class OpenTelemetryTracer:
     def carried(self) -> list[str]:
         span = self.current()
         if span is not None:
-            return [span.traceparent]
+            return [span.trace]
         about: Any = contexts.get_value(_ABOUT)
         return about or []
 
@@ -92,6 +92,10 @@ class RecordedSpan:
     @property
     def traceparent(self) -> str:
         return traceparent_of(self._span.get_span_context())
+
+    @property
+    def trace(self) -> str:
+        return tracing.trace_text(self.traceparent, self._span.get_span_context().trace_state.to_header())
 
     def rename(self, name: str) -> None:
         self._span.update_name(name)
@@ -115,8 +119,10 @@ def traceparent_of(span: SpanContext) -> str:
     return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
 
 
-def _context_of(traceparent: str) -> Context:
-    return _W3C.extract({TRACEPARENT: traceparent}, Context())
+def _context_of(trace_text: str) -> Context:
+    traceparent, _, tracestate = trace_text.partition(" ")
+    carried = {TRACEPARENT: traceparent, TRACESTATE: tracestate} if tracestate else {TRACEPARENT: traceparent}
+    return _W3C.extract(carried, Context())
 
 
 def _links(traces: Sequence[str]) -> list[Link]:

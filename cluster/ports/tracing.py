@@ -1,7 +1,8 @@
 """The port of tracing. Where nothing is traced there is no tracer, and nothing of this is called.
 
-A trace is named by W3C's `traceparent`: the span that what is done now belongs to. Only traces that are recorded are
-handed around; who has none for a tracer goes on as if there were none.
+A trace is named by W3C's `traceparent`: the span that what is done now belongs to. Behind a blank its `tracestate`
+follows, where there is one, which is passed on. Only traces that are recorded are handed around; who has none for a
+tracer goes on as if there were none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,10 @@ from enum import Enum, auto
 from typing import Protocol
 
 Attributes = Mapping[str, str | int]
+
+
+def trace_text(traceparent: str, tracestate: str) -> str:
+    return f"{traceparent} {tracestate}" if tracestate else traceparent
 
 
 class SpanKind(Enum):
@@ -23,6 +28,11 @@ class Span(Protocol):
 
     @property
     def traceparent(self) -> str: ...
+
+    @property
+    def trace(self) -> str:
+        """For who does a part of it: its traceparent, with the tracestate."""
+        ...
 
     def rename(self, name: str) -> None: ...
 

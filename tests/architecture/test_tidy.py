@@ -65,6 +65,8 @@ LONG_FOR_A_REASON = {
 
 # `__init__.py` files with more than re-exports, and why.
 CODE_IN_INIT: dict[str, str] = {
+    "acklog/__init__.py": "its names on demand: a server's command heeds signals before anything is loaded",
+    "acklog/command/__init__.py": "likewise",
     "spark/pyspark_acklog/__init__.py": "DefaultSource on demand: the commands are there without pyspark",
 }
 

@@ -4,10 +4,7 @@ from starlette.requests import Request
 
 from app.auth.principal import ANYONE, Principal
 from app.auth.tokens import TokenTable
-from app.calls.send import TRACE_HEADERS
-
-TRACE_VALUE_BYTES_MAX = 512  # what W3C Trace Context asks implementations to carry of `tracestate`
-_TRACE_HEADERS = tuple((name, name.encode("ascii")) for name in TRACE_HEADERS)
+from app.http.exchange.trace_context import trace_context_of
 
 
 class RequestHeaders:
@@ -30,12 +27,7 @@ class RequestHeaders:
 
     def trace(self) -> dict[str, str] | None:
         """The request's place in a distributed trace (W3C Trace Context), to travel with its messages."""
-        found: dict[str, str] = {}
-        for name, raw_name in _TRACE_HEADERS:
-            value = self._by_name.get(raw_name)
-            if value is not None and len(value) <= TRACE_VALUE_BYTES_MAX and value.isascii():
-                found[name] = value.decode("ascii")
-        return found or None
+        return trace_context_of(self._all) if b"traceparent" in self._by_name else None
 
 
 def principal_of(headers: RequestHeaders, tokens: TokenTable | None) -> Principal:

@@ -95,6 +95,9 @@ class HttpServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._before_stop()
         await super().shutdown(sockets)
+        if self.force_exit:
+            # A second SIGINT ends the wait for who is connected. uvicorn would leave out the application's end, too.
+            await self.lifespan.shutdown()
         await self._after_stop()
 
     @contextmanager

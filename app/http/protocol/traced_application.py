@@ -2,9 +2,18 @@
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from acklog.wire.tracing import OPERATION_NAME, OPERATION_TYPE, SYSTEM, SYSTEM_NAME, TRACEPARENT, is_sampled
+from acklog.wire.tracing import (
+    OPERATION_NAME,
+    OPERATION_TYPE,
+    SYSTEM,
+    SYSTEM_NAME,
+    TRACEPARENT,
+    TRACESTATE,
+    is_sampled,
+)
+from app.http.exchange.trace_context import NAMES, trace_context_of
 from app.http.protocol.draws import Draws
-from cluster.ports.tracing import SpanKind, Tracer
+from cluster.ports.tracing import SpanKind, Tracer, trace_text
 
 _SEND = ("send", "send")
 _OPERATIONS = {
@@ -36,10 +45,10 @@ class TracedApplication:
 
     def _traces(self, scope: Scope, operation: tuple[str, str]) -> list[str] | None:
         """What the request is a part of, or nothing yet; None where it is not to be recorded."""
-        for name, value in scope["headers"]:
-            if name == _TRACEPARENT:
-                traceparent = value.decode("latin-1")
-                return [traceparent] if is_sampled(traceparent) else None
+        context = trace_context_of(scope["headers"])
+        if context is not None:
+            is_recorded = is_sampled(context[TRACEPARENT])
+            return [trace_text(context[TRACEPARENT], context.get(TRACESTATE, ""))] if is_recorded else None
         is_drawn = self._draws.is_send_drawn() if operation is _SEND else self._tracer.is_drawn()
         return [] if is_drawn else None
 
@@ -59,7 +68,8 @@ class TracedApplication:
             )
             if operation is _SEND and not traces:
                 # The messages' own trace begins here, and goes with them as one that their producer had begun.
-                headers = [*scope["headers"], (_TRACEPARENT, span.traceparent.encode())]
+                others = [header for header in scope["headers"] if header[0] not in NAMES]
+                headers = [*others, (_TRACEPARENT, span.traceparent.encode())]
                 scope = {**scope, "headers": headers}
 
             async def observed_send(message: Message) -> None:

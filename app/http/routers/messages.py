@@ -42,7 +42,7 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
                 produce.producer, produce.idempotency_key = named.producer, named.idempotency_key
             trace_headers = headers.trace()
             if trace_headers is not None:
-                produce.add_headers(trace_headers)
+                produce.add_trace(trace_headers)
             return send_response(await services.send.send(produce, principal))
 
     @router.get("/messages", operation_id="receiveMessages", tags=["messages"])

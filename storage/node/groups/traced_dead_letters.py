@@ -38,7 +38,7 @@ class TracedDeadLetters:
             for letter in letters:
                 trace = trace_of(letter.record)
                 if trace is not None and len(told) < TRACES_MAX:
-                    told.append(spans.enter_context(self._death(source, group, letter, trace)).traceparent)
+                    told.append(spans.enter_context(self._death(source, group, letter, trace)).trace)
             with self._tracer.about(told):
                 await self._sink.append(source, group, letters)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from acklog.wire.tracing import is_sampled
+from acklog.wire.tracing import TRACESTATE_LENGTH_MAX, is_sampled, is_traceparent, is_tracestate
 
 IDS = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331"
 
@@ -27,3 +27,36 @@ def test_a_recorded_trace_is_told(text: str) -> None:
 )
 def test_everything_else_is_none(text: str | None) -> None:
     assert not is_sampled(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [(f"00-{IDS}-00", True), (f"00-{IDS}-01", True), (f"cc-{IDS}-00-more", True), (f"00-{IDS}", False), ("", False)],
+)
+def test_what_is_a_traceparent(text: str, expected: bool) -> None:
+    assert is_traceparent(text) is expected
+
+
+FULL = "a=" + "x" * 253 + ",b=" + "y" * (TRACESTATE_LENGTH_MAX - 258)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("vendor=xyz", True),
+        ("a=1, b@c=x y ,,", True),
+        (FULL, True),
+        (FULL + "y", False),
+        ("", False),
+        (",", False),
+        ("a", False),
+        ("a=1,a=2", False),
+        ("A=1", False),
+        ("a=é", False),
+        ("a=1\n", False),
+        (",".join(f"k{number}=1" for number in range(32)), True),
+        (",".join(f"k{number}=1" for number in range(33)), False),
+    ],
+)
+def test_what_is_a_tracestate(text: str, expected: bool) -> None:
+    assert is_tracestate(text) is expected

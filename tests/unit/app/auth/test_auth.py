@@ -107,6 +107,16 @@ def test_toml_and_files(tmp_path: Path) -> None:
         TokenTable.load(str(tmp_path / "missing.json"))
 
 
+@pytest.mark.parametrize("toml", [False, True])
+def test_a_byte_order_mark_is_passed_over(toml: bool) -> None:
+    entry = {"name": "a", "scopes": ["read"], "token": READER}
+    text = (
+        f'[[tokens]]\nname = "a"\ntoken = "{READER}"\nscopes = ["read"]\n' if toml else json.dumps({"tokens": [entry]})
+    )
+    table = parse_token_table(text.encode("utf-8-sig"), toml=toml)
+    assert table.names() == {"a"}
+
+
 @pytest.mark.parametrize(
     "entry",
     [

@@ -1,11 +1,13 @@
 """`acklog config`: what a process would be told here, by whom, and whether it could start with that."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from acklog.command.exit_codes import ExitCode
 from tests.support.command_run import CommandRun, run_command
+from tests.support.own_authority import TlsFilesOf, made_authority, signed
 
 FILE = """
 log_level = "warning"
@@ -82,3 +84,57 @@ def test_what_cannot_be_asked_for_is_told(command: str, directory: Path) -> None
     refused = config(command)
     assert refused.exit_code == ExitCode.USAGE
     assert "acklog.toml: serve.prot is no setting; is port meant?" in refused.stderr
+
+
+HOST = "0.0.0.0 is reachable from other machines"
+PKI = '[{0}]\npki = "pki"\n'
+
+
+@pytest.mark.parametrize(
+    ("process", "text", "says"),
+    [
+        ("serve", '[serve]\nhost = "0.0.0.0"\n', HOST),
+        ("gateway", '[gateway]\nhost = "0.0.0.0"\n', HOST),
+        ("node", '[node]\nid = 1\nlisten = "0.0.0.0:7000"\nadvertise = "10.0.0.1:7000"\n', "0.0.0.0:7000 is reachable"),
+        ("serve", PKI.format("serve"), "pki/server.pem"),
+        ("gateway", PKI.format("gateway"), "pki/gateway.pem"),
+        ("node", PKI.format("node") + "id = 7\n", "pki/node-7.pem"),
+        ("serve", '[serve]\ntls_certificate_file = "c.pem"\ntls_key_file = "k.pem"\n', "c.pem"),
+        ("gateway", '[gateway]\npeer_tls = "require"\n', "peer_tls is require, so a certificate is needed"),
+    ],
+)
+def test_what_a_start_refuses_is_found_without_one(process: str, text: str, says: str, directory: Path) -> None:
+    (directory / "acklog.toml").write_text(text)
+    checked = config("check", "--json")
+    assert checked.exit_code == ExitCode.FAILED
+    assert [each["process"] for each in checked.document["processes"]] == [process]
+    [[problem]] = [each["problems"] for each in checked.document["processes"]]
+    assert says in problem
+
+
+def test_everything_that_is_wrong_is_told_at_once(directory: Path) -> None:
+    (directory / "acklog.toml").write_text(
+        '[gateway]\nhost = "::"\npki = "pki"\netcd = "https://e:1"\netcd_ca_file = "ca"\n'
+    )
+    [[exposed, certificate, etcd]] = [each["problems"] for each in config("check", "--json").document["processes"]]
+    assert ("--insecure" in exposed, "gateway.pem" in certificate, "etcd_ca_file: ca" in etcd) == (True, True, True)
+
+
+def test_certificates_that_can_be_used_are(directory: Path) -> None:
+    authority = made_authority()
+    TlsFilesOf(directory / "tls").trust(authority).hold(signed(authority))
+    (directory / "acklog.toml").write_text(
+        '[serve]\ntls_certificate_file = "tls/own.pem"\ntls_key_file = "tls/own-key.pem"\n'
+    )
+    assert config("check").exit_code == ExitCode.DONE
+    TlsFilesOf(directory / "other").trust(authority).hold(signed(authority))
+    (directory / "tls" / "own-key.pem").write_bytes((directory / "other" / "own-key.pem").read_bytes())
+    assert "own.pem" in config("check").stdout
+
+
+def test_a_receiver_of_traces_needs_its_exporter(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (directory / "acklog.toml").write_text('[serve]\notlp_endpoint = "http://127.0.0.1:4318"\n')
+    assert config("check").exit_code == ExitCode.DONE
+    monkeypatch.delitem(sys.modules, "app.tracing.exporters", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace.export", None)
+    assert "is not installed, which --otlp-endpoint needs" in " ".join(config("check").stdout.split())

@@ -116,6 +116,17 @@ def test_where_it_is_looked_for() -> None:
         ("[serve]\ninsecure = 'yes'", r"serve\.insecure is 'yes', it must be true or false"),
         ("[serve]\nrack = 1", r"serve\.rack is 1, it must be a text"),
         ("[serve]\nallowed_hosts = ['a', 1]", r"serve\.allowed_hosts is \['a', 1\], it must be a text"),
+        (
+            "[serve]\nhost = ['127.0.0.1', '127.0.0.2']",
+            r"serve\.host is \['127.0.0.1', '127.0.0.2'\], it must be a text",
+        ),
+        ("[serve]\ndata_dir = ['a']", r"serve\.data_dir is \['a'\], it must be a text"),
+        (
+            '[serve]\ndata_dir = "a\\u0000b"',
+            r"serve\.data_dir is 'a\\x00b', it may have no line ends and no other control",
+        ),
+        ('tokens_file = "t\\n"', r"^acklog\.toml: tokens_file is 't\\n', it may have no line ends"),
+        ('[serve]\nallowed_hosts = ["a", "b\\u007f"]', "control"),
         ("[serve]\nport = {a = 1}", r"serve\.port is \{'a': 1\}, it must be a whole number"),
         ("[storage]\nread_ahead_bytes = -1", r"storage\.read_ahead_bytes is -1, it must not be negative"),
         ("[storage]\nread_ahead_bytes = 1.5", r"storage\.read_ahead_bytes is 1\.5, it must be a whole number"),
@@ -128,6 +139,21 @@ def test_where_it_is_looked_for() -> None:
 def test_a_mistake_is_told_with_its_place(content: str, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         configured("serve", content.encode("latin-1"))
+
+
+def test_lists_are_for_what_is_several_names() -> None:
+    process = configured("gateway", b"allowed_hosts = ['a', 'b']\n[gateway]\netcd = ['http://e-1:1', 'http://e-2:1']")
+    assert process.loaded.make(Settings).allowed_hosts == "a,b"
+    assert process.loaded.make(EtcdOptions).endpoints() == ("e-1:1", "e-2:1")
+    taken = {
+        name for each in PROCESSES.values() for name, known in each.known().items() if known.metadata.get("may_be_list")
+    }
+    assert taken == {"allowed_hosts", "etcd"}
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    process = configured("serve", "[serve]\nport = 7\n".encode("utf-8-sig"))
+    assert process.loaded.make(Settings).port == 7
 
 
 def test_what_is_wrong_for_another_process_is_wrong_for_all() -> None:

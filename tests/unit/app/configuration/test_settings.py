@@ -22,6 +22,8 @@ def test_defaults_environment_and_options_in_this_order() -> None:
         ({}, ["--log-level", "loud"], "log_level"),
         ({}, ["--data-dir", ""], "--data-dir"),
         ({"ACKLOG_DATA_DIR": " "}, [], "ACKLOG_DATA_DIR"),
+        ({"ACKLOG_HOST": "::1\n"}, [], "ACKLOG_HOST is '::1.n', it may have no line ends"),
+        ({}, ["--rack", "a\x1bb"], "--rack is 'a.x1bb', it may have"),
     ],
 )
 def test_a_wrong_setting_is_named(environment: dict[str, str], arguments: list[str], says: str) -> None:
@@ -34,6 +36,8 @@ def test_wrong_types_in_code_are_found_as_well() -> None:
         Settings(port="80")  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="port"):
         Settings(port=True)
+    with pytest.raises(SettingsError, match="data_dir"):
+        Settings(data_dir="a\0b")
 
 
 def test_everything_can_be_printed_and_has_an_option() -> None:

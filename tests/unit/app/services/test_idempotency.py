@@ -18,7 +18,7 @@ from storage.node.partition.node_settings import NodeSettings
 from tests.support.memory_gateway import MemoryWorld
 
 PAD = "x" * 100
-TRACE = {"traceparent": "00-1-2-3", "tracestate": "x=y"}
+TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "x=y"}
 
 Message = dict[str, object]
 
@@ -248,7 +248,8 @@ async def test_the_largest_request_with_the_largest_trace_is_one_batch_per_parti
     topic = await world.topic(partitions=1)
     largest = 16 * 1024 * 1024 - 1000
     messages: list[Message] = [{"body": "x" * (largest // REQUEST_MESSAGES_MAX - 13)}] * REQUEST_MESSAGES_MAX
-    trace = {"traceparent": "t" * 512, "tracestate": "s" * 512}
+    later = "cc" + TRACE["traceparent"][2:] + "-"
+    trace = {"traceparent": later.ljust(512, "t"), "tracestate": "a=" + "s" * 253 + ",b=" + "s" * 254}
     status, _ = await send(client, "k1", messages, **trace)
     assert status == 201
     [batch] = world.node.log(topic.id, 0).batches

@@ -15,6 +15,7 @@ from cluster.errors import ServerError
 from tests.support.memory_gateway import MemoryWorld
 
 NDJSON = {"content-type": "application/x-ndjson"}
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 async def send(client: httpx2.AsyncClient, **envelope: object) -> httpx2.Response:
@@ -382,11 +383,36 @@ async def test_trace_headers_travel_with_messages_and_a_messages_own_win(
 ) -> None:
     topic = await world.topic()
     messages = [{"body": 1, "partition": 0}, {"body": 2, "partition": 0, "headers": {"traceparent": "own", "a": "b"}}]
-    headers = {"traceparent": "00-1-2-3", "tracestate": "x=y"}
+    headers = {"traceparent": TRACEPARENT, "tracestate": "x=y"}
     await client.post("/messages", json={"queue": "orders", "messages": messages}, headers=headers)
     first, second = world.node.stored(topic.id)
-    assert first.headers == {"traceparent": "00-1-2-3", "tracestate": "x=y"}
-    assert second.headers == {"traceparent": "own", "tracestate": "x=y", "a": "b"}
+    assert first.headers == headers
+    assert second.headers == {"traceparent": "own", "a": "b"}, "a tracestate is that of its traceparent"
+
+
+@pytest.mark.parametrize(
+    ("headers", "stored"),
+    [
+        ([("traceparent", "garbage"), ("tracestate", "x=y")], None),
+        ([("tracestate", "x=y")], None),
+        ([("traceparent", TRACEPARENT), ("traceparent", TRACEPARENT.replace("1", "2"))], None),
+        ([("traceparent", f" {TRACEPARENT}\t"), ("tracestate", "x=\u00e9")], {"traceparent": TRACEPARENT}),
+        (
+            [("traceparent", TRACEPARENT), ("tracestate", "x=y "), ("tracestate", "z=1")],
+            {"traceparent": TRACEPARENT, "tracestate": "x=y,z=1"},
+        ),
+        ([("traceparent", f"cc-{TRACEPARENT[3:]}-{'m' * 456}")], {"traceparent": f"cc-{TRACEPARENT[3:]}-{'m' * 456}"}),
+        ([("traceparent", f"cc-{TRACEPARENT[3:]}-{'m' * 457}")], None),
+    ],
+)
+async def test_what_w3c_does_not_take_for_a_trace_is_none(
+    client: httpx2.AsyncClient, world: MemoryWorld, headers: list[tuple[str, str]], stored: dict[str, str] | None
+) -> None:
+    topic = await world.topic()
+    raw = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+    await client.post("/messages", json={"queue": "orders", "body": 1}, headers=raw)
+    [record] = world.node.stored(topic.id)
+    assert record.headers == stored
 
 
 async def test_a_retry_with_an_idempotency_key_gets_the_first_ids(

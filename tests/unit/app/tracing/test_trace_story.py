@@ -112,7 +112,7 @@ def test_what_is_drawn_begins_a_trace_which_goes_with_the_message() -> None:
     assert links_of(spans.named("receive orders")) == [traceparent(send)]
 
 
-@pytest.mark.parametrize("headers", [{}, {"traceparent": UNSAMPLED}, {"traceparent": "nonsense"}])
+@pytest.mark.parametrize("headers", [{}, {"traceparent": UNSAMPLED}])
 def test_nothing_is_recorded_of_what_nobody_traces(headers: dict[str, str]) -> None:
     spans = RecordedSpans()
 
@@ -124,6 +124,52 @@ def test_nothing_is_recorded_of_what_nobody_traces(headers: dict[str, str]) -> N
 
     run(spans, story)
     assert spans.names == []
+
+
+OTHER = "00-11111111111111111111111111111111-2222222222222222-01"
+
+
+@pytest.mark.parametrize("given", [["nonsense"], [SAMPLED, OTHER], [f"{SAMPLED}-more"]])
+def test_a_traceparent_that_is_none_keeps_nobody_from_beginning_a_trace(given: list[str]) -> None:
+    spans = RecordedSpans(sample_per_mille=1_000)
+
+    async def story(cluster: Cluster, client: httpx2.AsyncClient) -> None:
+        headers = [("traceparent", each) for each in given]
+        await client.post("/messages", json=SENT, headers=[*headers, ("tracestate", "vendor=xyz")])
+        message = await receive(client)
+        assert message["headers"] == {"traceparent": traceparent(spans.named("send orders"))}
+
+    run(spans, story)
+    assert parent_of(spans.named("send orders")) == ""
+
+
+def test_blanks_around_a_traceparent_are_https() -> None:
+    spans = RecordedSpans()
+
+    async def story(cluster: Cluster, client: httpx2.AsyncClient) -> None:
+        await client.post("/messages", json=SENT, headers={"traceparent": f"{SAMPLED} "})
+        assert (await receive(client))["headers"] == {"traceparent": SAMPLED}
+
+    run(spans, story)
+    assert parent_of(spans.named("send orders")) == SAMPLED
+
+
+def test_a_tracestate_is_passed_on_with_every_span() -> None:
+    spans = RecordedSpans()
+    trace = {"traceparent": SAMPLED, "tracestate": "vendor=xyz,other=1"}
+
+    async def story(cluster: Cluster, client: httpx2.AsyncClient) -> None:
+        await client.post("/messages", json=SENT, headers=trace)
+        for _ in range(2):
+            message = await receive(client)
+            assert message["headers"] == trace
+            await settle(client, "nack", message)
+        await cluster.until(lambda: "append orders.work.dlq" in spans.names)
+
+    run(spans, story)
+    assert {"send orders", "append orders", "lease orders", "dead-letter orders"} < set(spans.names)
+    states = {span.name: span.get_span_context().trace_state.to_header() for span in spans.ended}
+    assert set(states.values()) == {"vendor=xyz,other=1"}, states
 
 
 def test_a_trace_that_the_message_names_itself_stays() -> None:
