@@ -1,7 +1,8 @@
 """Reading the log as it is: no group, no lease."""
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.action import Action
+from app.auth.principal import Principal
 from app.calls.patience import Patience
 from app.calls.records import FirstOffset, ReadFrom, RecordsCommand, RecordsRead
 from app.gateway.dependencies import Gateway
@@ -38,8 +39,7 @@ class RecordsService:
 
     async def read(self, command: RecordsCommand, principal: Principal, patience: Patience) -> RecordsRead:
         """Raises ServerError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
-        principal.require(Scope.READ)
-        topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
+        topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal, Action.RECEIVE)
         await self._quotas.admit_read(principal)
         request = RecordsRequest(
             topic.id,

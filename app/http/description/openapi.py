@@ -17,6 +17,7 @@ from acklog.wire.problems import ProblemCode
 from app.calls.cluster import NODE_ID_MAX
 from app.http.description.example_forms import Examples, Named
 from app.http.description.examples import EXAMPLES
+from app.http.description.needed_rights import NEEDED
 from app.http.description.operation import COMMON, Operation
 from app.http.description.operations import OPERATIONS
 from app.http.description.schemas import all_schemas
@@ -87,7 +88,8 @@ _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The whole document. Raises KeyError for a route that `OPERATIONS` does not describe."""
+    """The whole document. Raises KeyError for a route that `OPERATIONS` does not describe, or
+    of which `NEEDED` does not say which rights it needs."""
     paths: dict[str, dict[str, Any]] = {}
     for route in app.routes:
         if not isinstance(route, APIRoute) or not route.include_in_schema:
@@ -120,6 +122,7 @@ def _operation(path: str, operation_id: str) -> dict[str, Any]:
         "summary": operation.summary,
         "parameters": _parameters(path, operation, examples),
         "responses": _responses(operation, examples),
+        "x-rights": str(NEEDED[operation_id]),
         "security": [] if operation.is_open else [{}, {"token": []}],
     }
     if operation.body:

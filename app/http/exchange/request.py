@@ -2,8 +2,8 @@
 
 from starlette.requests import Request
 
-from app.auth.principal import ANYONE, Principal
-from app.auth.tokens import TokenTable
+from app.auth.callers import Callers
+from app.auth.principal import Principal
 from app.calls.send import TRACE_HEADERS
 
 TRACE_VALUE_BYTES_MAX = 512  # what W3C Trace Context asks implementations to carry of `tracestate`
@@ -38,6 +38,6 @@ class RequestHeaders:
         return found or None
 
 
-def principal_of(headers: RequestHeaders, tokens: TokenTable | None) -> Principal:
+def principal_of(headers: RequestHeaders, callers: Callers) -> Principal:
     """Raises ServerError UNAUTHENTICATED."""
-    return ANYONE if tokens is None else tokens.authenticate(headers.get(b"authorization"))
+    return callers.of(headers.get(b"authorization"))

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth.principal import Scope
+from app.auth.action import Action
 from app.calls.settle import SettleCommand
 from app.http.answers.settle import settle_response
 from app.http.exchange.http_services import HttpServices
@@ -20,8 +20,8 @@ def add_settlements(router: APIRouter, services: HttpServices) -> None:
 
     async def settle(request: Request, parse: Callable[[bytes], SettleCommand]) -> Response:
         headers = RequestHeaders(request)
-        principal = principal_of(headers, services.gateway.tokens)
-        principal.require(Scope.READ)
+        principal = principal_of(headers, services.callers)
+        principal.require_somewhere(Action.SETTLE)
         NO_PARAMETERS.parse(request.scope["query_string"])
         with services.settlement_bytes.hold(principal) as hold:
             body = await read_body(
