@@ -4,7 +4,8 @@ from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, Principal
-from app.auth.tokens import TokenTable
+from app.auth.stored_tokens import StoredTokens
+from app.auth.tokens import TokenTable, bearer_token
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 
@@ -23,10 +24,14 @@ class Enforced:
 
 
 class Callers:
-    """`tokens` None: nobody is asked for one."""
+    """`tokens` None: nobody is asked for one. That is the process's own decision, when it starts: what is stored has no
+    say in it, so that whoever revokes the last token closes the server and does not open it."""
 
-    def __init__(self, tokens: TokenTable | None, clock: Clock, enforcement: Enforcement) -> None:
+    def __init__(
+        self, tokens: TokenTable | None, stored: StoredTokens, *, clock: Clock, enforcement: Enforcement
+    ) -> None:
         self._tokens = tokens
+        self._stored = stored
         self._clock = clock
         self._enforcement = enforcement
 
@@ -34,7 +39,11 @@ class Callers:
         """Who sent this Authorization header. Raises ServerError UNAUTHENTICATED."""
         if self._tokens is None:
             return ANYONE
-        principal = self._tokens.authenticate(authorization)
-        if principal.expires_at_ms is not None and principal.expires_at_ms <= self._clock.now_ms():
+        token = bearer_token(authorization)
+        now_ms = self._clock.now_ms()
+        principal = self._stored.find(token, now_ms) or self._tokens.find(token)
+        if principal is None:
+            raise ServerError(ProblemCode.UNAUTHENTICATED, "the token is not known")
+        if principal.expires_at_ms is not None and principal.expires_at_ms <= now_ms:
             raise ServerError(ProblemCode.UNAUTHENTICATED, "the token has expired")
         return self._enforcement.of(principal)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.right import EVERY, Effect, Right
-from app.auth.rights import Rights, rights_of
+from app.auth.rights import NamedRights, Rights, rights_of
 from cluster.errors import ServerError
+from cluster.model.action import Action
 
 _SHOWN_MAX = 249
 CLUSTER = "the cluster"
@@ -103,18 +103,29 @@ class Principal:
     def topic_patterns(self, action: Action) -> tuple[str, ...] | None:
         """The topics that the token may do this with, as patterns to be kept; None: every one. Raises ServerError
         FORBIDDEN where some of that is denied, which patterns do not say."""
-        if self.rights.topics.everywhere & action.bit:
-            return None
-        found = self.rights.topics.patterns_of(action.bit)
-        if found is None:
-            detail = (
-                f"the token's rights deny {action.value!r} on some topics, and what is kept of them says only which"
-            )
-            raise ServerError(ProblemCode.FORBIDDEN, detail)
-        return found
+        return _patterns(self.rights.topics, action, "topics")
+
+    def group_patterns(self, action: Action) -> tuple[str, ...] | None:
+        """As `topic_patterns`."""
+        return _patterns(self.rights.groups, action, "groups")
+
+    def strict(self) -> "Principal":
+        """For what is refused in any case, also while rights are on trial."""
+        return self
 
     def _refuse(self, action: Action, resource: str) -> None:
         raise ServerError(ProblemCode.FORBIDDEN, f"the token has no right to {action.value} on {resource}")
+
+
+def _patterns(rights: NamedRights, action: Action, kind: str) -> tuple[str, ...] | None:
+    """Raises ServerError FORBIDDEN."""
+    if rights.everywhere & action.bit:
+        return None
+    found = rights.patterns_of(action.bit)
+    if found is None:
+        detail = f"the token's rights deny {action.value!r} on some {kind}, and what is kept of them says only which"
+        raise ServerError(ProblemCode.FORBIDDEN, detail)
+    return found
 
 
 _EVERYTHING = Right(

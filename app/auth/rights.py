@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from acklog.wire.limits import NAME_LENGTH_MAX
-from app.auth.action import bits_of
 from app.auth.name_patterns import BitsOfPattern, NamePatterns
 from app.auth.right import EVERY, Effect, Right
+from cluster.model.action import bits_of
 
 NAMES_KNOWN_MAX = 64
 """Names that one token's rights remember of a kind. One more, and all are decided anew as they come."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.auth.action import Action
-from app.auth.right_entry import RightEntry
+from cluster.model.action import Action
+from cluster.model.right_entry import RightEntry
 
 PRODUCER = "producer"
 CONSUMER = "consumer"

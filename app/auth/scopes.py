@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from enum import Enum
 
-from app.auth.action import Action
 from app.auth.right import EVERY, Effect, Right
+from cluster.model.action import Action
 
 
 class Scope(Enum):

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.auth.right import EVERY, RIGHTS_MAX, Right
-from app.auth.right_entry import RightEntry, RightEntryError
+from acklog.wire.limits import RIGHTS_MAX
+from app.auth.right import EVERY, Right
 from app.auth.roles import BUILT_IN, Role
 from app.auth.scopes import Scope, rights_of_scopes
+from app.auth.written_rights import RightEntryError, right_of
+from cluster.model.right_entry import RightEntry
+
+_SHOWN_MAX = 500  # characters of roles' names
 
 
 def token_rights(
@@ -24,14 +28,15 @@ def token_rights(
     """
     bound = (EVERY if topics == EVERY else ()) if groups is None else groups
     found = list(rights_of_scopes(scopes, topics, groups))
-    found += [each.right(f"rights[{index}]", topics=topics, groups=bound) for index, each in enumerate(rights)]
+    found += [right_of(each, f"rights[{index}]", topics=topics, groups=bound) for index, each in enumerate(rights)]
     for name in dict.fromkeys(roles):
         role = known_roles.get(name) or BUILT_IN.get(name)
         if role is None:
-            raise RightEntryError(f"there is no role {name!r}; there are: {', '.join([*known_roles, *BUILT_IN])[:500]}")
-        found += [each.right(f"role {name!r}", topics=topics, groups=bound) for each in role]
+            known = ", ".join([*known_roles, *BUILT_IN])[:_SHOWN_MAX]
+            raise RightEntryError(f"there is no role {name!r}; there are: {known}", field="roles")
+        found += [right_of(each, f"role {name!r}", topics=topics, groups=bound) for each in role]
     if not found:
-        raise RightEntryError("it needs scopes, rights or roles")
+        raise RightEntryError("it needs rights or roles", field="rights")
     if len(rights) + sum(len(known_roles.get(name) or BUILT_IN[name]) for name in dict.fromkeys(roles)) > RIGHTS_MAX:
-        raise RightEntryError(f"it has more than {RIGHTS_MAX} rights, with those of its roles")
+        raise RightEntryError(f"it has more than {RIGHTS_MAX} rights, with those of its roles", field="rights")
     return tuple(found)

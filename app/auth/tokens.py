@@ -18,16 +18,23 @@ from typing import Annotated
 
 import msgspec
 
-from acklog.wire.limits import QUOTA_PER_SECOND_MAX
+from acklog.wire.limits import (
+    QUOTA_PER_SECOND_MAX,
+    RIGHTS_MAX,
+    ROLE_NAME_LENGTH_MAX,
+    ROLES_PER_TOKEN_MAX,
+    TOKEN_NAME_LENGTH_MAX,
+)
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, TokenQuotas
-from app.auth.right import EVERY, RIGHTS_MAX, ROLE_NAME_LENGTH_MAX, ROLES_MAX, ROLES_PER_TOKEN_MAX
-from app.auth.right_entry import RightEntry, RightEntryError
+from app.auth.right import EVERY, ROLES_MAX
 from app.auth.rights import rights_of
 from app.auth.roles import BUILT_IN
 from app.auth.scopes import Scope
 from app.auth.token_rights import token_rights
+from app.auth.written_rights import RightEntryError
 from cluster.errors import ServerError
+from cluster.model.right_entry import RightEntry
 
 TOKENS_MAX = 10_000
 TOKEN_BYTES_MAX = 4096
@@ -45,7 +52,7 @@ Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=TOKEN_NAME_LENGTH_MAX)]
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)] | None = None
     topics: tuple[str, ...] = EVERY
     groups: tuple[str, ...] | None = None
@@ -87,6 +94,10 @@ class TokenTable:
         """Of all tokens; several may have one name."""
         return frozenset(each.name for each in self._principals.values())
 
+    def named(self, name: str) -> list[Principal]:
+        """Those of that name, in the file's order."""
+        return [each for each in self._principals.values() if each.name == name]
+
     def adopt(self, other: "TokenTable") -> None:
         """Know the other one's tokens, and no others, from the next request on: whoever holds this table asks it each
         time, also on connections that are open."""
@@ -95,22 +106,25 @@ class TokenTable:
     def is_same_as(self, other: "TokenTable") -> bool:
         return self._principals == other._principals
 
-    def authenticate(self, authorization: str | None) -> Principal:
-        """Who sent this Authorization header; raises ServerError UNAUTHENTICATED."""
-        if authorization is None:
-            raise ServerError(ProblemCode.UNAUTHENTICATED, "send the header 'Authorization: Bearer <token>'")
-        if authorization[: len(_SCHEME)].lower() != _SCHEME or len(authorization) > TOKEN_BYTES_MAX + len(_SCHEME):
-            raise ServerError(ProblemCode.UNAUTHENTICATED, "the Authorization header holds no bearer token")
-        token = authorization[len(_SCHEME) :].strip()
+    def find(self, token: str) -> Principal | None:
         digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         for known, principal in self._candidates(digest):
             if hmac.compare_digest(known, digest):
                 return principal
-        raise ServerError(ProblemCode.UNAUTHENTICATED, "the token is not known")
+        return None
 
     def _candidates(self, digest: bytes) -> list[tuple[bytes, Principal]]:
         principal = self._principals.get(digest)
         return [] if principal is None else [(digest, principal)]
+
+
+def bearer_token(authorization: str | None) -> str:
+    """What the header shows. Raises ServerError UNAUTHENTICATED."""
+    if authorization is None:
+        raise ServerError(ProblemCode.UNAUTHENTICATED, "send the header 'Authorization: Bearer <token>'")
+    if authorization[: len(_SCHEME)].lower() != _SCHEME or len(authorization) > TOKEN_BYTES_MAX + len(_SCHEME):
+        raise ServerError(ProblemCode.UNAUTHENTICATED, "the Authorization header holds no bearer token")
+    return authorization[len(_SCHEME) :].strip()
 
 
 def parse_token_table(content: bytes, *, toml: bool = False) -> TokenTable:

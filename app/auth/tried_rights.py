@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from app.auth.action import Action
 from app.auth.principal import Principal
+from cluster.model.action import Action
 
 TOLD_MAX = 1_000
 """Refusals that the log is told of, each once: so many different ones, of whatever tokens. All are counted."""
@@ -62,6 +62,12 @@ class TriedPrincipal(Principal):
 
     def topic_patterns(self, action: Action) -> tuple[str, ...] | None:
         return None
+
+    def group_patterns(self, action: Action) -> tuple[str, ...] | None:
+        return None
+
+    def strict(self) -> Principal:
+        return Principal(self.name, self.rights, self.quotas, self.expires_at_ms)
 
     def _refuse(self, action: Action, resource: str) -> None:
         self.tell(self.name, action, resource)

@@ -11,17 +11,19 @@ from app.http.application import create_server_app
 from app.http.protocol.single_send_protocol import make_server_protocol
 from app.http.protocol.web_guard import guard_of, is_loopback
 from app.processes.process_constants import GRACE_SECONDS
+from app.processes.required_tokens import asks_for_tokens
 
 OTHER_ADDRESS = "Give another --host or --port (--port 0 takes a free one)."
 
 
 def check_exposure(settings: Settings) -> None:
     """Refuse to offer an open queue to the network by mistake. Raises SettingsError."""
-    if settings.tokens_file or settings.insecure or is_loopback(settings.host):
+    if asks_for_tokens(settings) or settings.insecure or is_loopback(settings.host):
         return
     raise SettingsError(
         f"--host {settings.host} is reachable from other machines and there is no --tokens-file: anybody could read "
-        "and write. Give a tokens file, listen on 127.0.0.1, or say --insecure if that is what you want."
+        "and write. Give a tokens file or --require-tokens, listen on 127.0.0.1, or say --insecure if that is what you "
+        "want."
     )
 
 

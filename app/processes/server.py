@@ -5,7 +5,6 @@ import sys
 from dataclasses import replace
 from functools import partial
 
-from app.auth.tokens import TokenTable
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.server_settings import Settings
 from app.configuration.trace_options import TraceOptions
@@ -19,6 +18,7 @@ from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
 from app.processes.reloads import Reloads
+from app.processes.required_tokens import asks_for_tokens, tokens_of
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_hang_ups, run_process
 from app.processes.tracing import instance_of, start_tracing
@@ -48,7 +48,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     settings = replace(settings, connections_max=plan.connections)
     node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
-    tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
+    tokens = tokens_of(settings)
     clock, entropy = SteadyClock(), SystemEntropy()
     traces, instance = process.loaded.make(TraceOptions), instance_of(settings, entropy)
     tracing = start_tracing(traces, entropy, service="acklog-server", instance=instance)
@@ -142,7 +142,7 @@ def _welcome(settings: Settings, manager: ServiceManager, port: int) -> None:
 
 def _print_welcome(settings: Settings, port: int) -> None:
     url = url_of(settings.host, port)
-    authorization = " -H 'Authorization: Bearer TOKEN'" if settings.tokens_file else ""
+    authorization = " -H 'Authorization: Bearer TOKEN'" if asks_for_tokens(settings) else ""
     lines = [
         f"Acklog listens on {url} (documentation: {url}/docs)",
         f"Acklog stores in  {settings.data_dir}",

@@ -4,7 +4,6 @@ from collections.abc import Awaitable
 
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.blocked import (
     BlockedCommand,
@@ -23,6 +22,7 @@ from app.services.fan_out import ask_each
 from app.services.groups import PARTITIONS_ASKED_MAX
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 from storage.rpc.messages import BlockedItem, BlockedRequest, BlockedResponse
 from storage.rpc.node_api import NodeApi

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.names import check_name
 from app.gateway.dependencies import Gateway
@@ -13,6 +12,7 @@ from app.services.fan_out import ask_each
 from cluster.catalog.topic_defaults import counted_nodes, default_min_insync_replicas, default_replication_factor
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.action import Action
 from cluster.model.internal_topics import INTERNAL_TOPICS, is_internal
 from cluster.model.near_names import near_names
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from itertools import islice
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.cluster import (
     ClusterNodeView,
@@ -36,6 +35,7 @@ from cluster.controller.progress import (
 )
 from cluster.controller.view_image import image_of
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import needed_by_catalog
 from cluster.model.steering import PartitionOrder
 from cluster.model.values import NO_LEADER, PartitionState

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.commits import CommitFields, CommittedItem, CommitView, PositionFields
 from app.calls.problem_item import problem_item
@@ -16,6 +15,7 @@ from app.services.membership import GroupMembership
 from app.services.node_lag import answer_of_node
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import PROTOCOL_OF_COMMITS
 from cluster.model.values import Group, GroupMode, Topic
 from storage.rpc.membership_messages import Ownership

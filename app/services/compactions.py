@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.compactions import (
     IDLE,
@@ -19,6 +18,7 @@ from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 from storage.rpc.compaction_messages import CompactRequest, CompactResponse
 

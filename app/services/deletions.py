@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable
 
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.deletions import DeleteCommand, DeletionItem, DeletionView, UndoneView
 from app.calls.problem_item import problem_item
@@ -12,6 +11,7 @@ from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import PROTOCOL_OF_DELETIONS
 from cluster.model.values import Topic
 from storage.rpc.deletion_messages import DeleteRequest, DeleteResponse

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import msgspec
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.group_modes import check_mode
 from app.calls.groups import (
@@ -28,6 +27,7 @@ from app.services.group_views import group_view, position_of, progress_view
 from app.services.log_ends import LogEnds
 from app.services.members import MemberService
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic
 from storage.rpc.messages import PositionsResponse
 

@@ -2,7 +2,6 @@
 
 from acklog.wire.identifiers import MessageId, parse_message_id
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.inspect import FailureReasonView, GroupState, InspectedView
 from app.calls.message_view import MessageView, view_of
@@ -11,6 +10,7 @@ from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 from storage.rpc.inspect_messages import InspectRequest, MessageInGroup
 

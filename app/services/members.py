@@ -8,7 +8,6 @@ from functools import partial
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.members import (
     GroupMemberView,
@@ -26,6 +25,7 @@ from app.services.catalog import Catalog
 from app.services.membership import GroupMembership
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Group, GroupMode
 from storage.rpc.membership_messages import LEAVE, STEP_OUT, HeartbeatResponse, MemberDescription, Ownership
 

@@ -1,7 +1,6 @@
 """Pausing groups, and letting them go on."""
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.groups import GroupView
 from app.calls.pauses import PauseCommand
@@ -9,6 +8,7 @@ from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
 from app.services.group_views import group_view
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.pauses import EVERY_TOPIC, with_pause, without_pause
 from cluster.model.values import Pause, Topic
 

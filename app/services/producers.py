@@ -6,7 +6,6 @@ import structlog
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.names import check_name
 from app.calls.producers import OpenFields, ProducerView
@@ -17,6 +16,7 @@ from app.services.confirmations import Confirmations
 from app.services.fan_out import ask_each
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.action import Action
 from cluster.model.fenced_producer import fenced
 from cluster.model.values import NamedProducer, Topic
 from storage.rpc.messages import KnownKeysRequest

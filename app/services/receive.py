@@ -5,7 +5,6 @@ from collections import Counter
 
 from acklog.wire.identifiers import parse_receipt
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.group_modes import check_keys_in_order, check_mode, check_takes_filters
 from app.calls.patience import Patience
@@ -21,6 +20,7 @@ from app.services.quotas import QuotaService
 from app.services.settle import PlacedItem, SettleService
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Group, GroupMode
 from storage.rpc.membership_messages import JOIN
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse, SettleItem

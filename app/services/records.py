@@ -1,7 +1,6 @@
 """Reading the log as it is: no group, no lease."""
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.patience import Patience
 from app.calls.records import FirstOffset, ReadFrom, RecordsCommand, RecordsRead
@@ -14,6 +13,7 @@ from app.services.quotas import QuotaService
 from app.services.replica_reads import ReplicaReads
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 from storage.rpc.messages import RecordsRequest, RecordsResponse
 from storage.rpc.node_api import NodeApi

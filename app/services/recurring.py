@@ -8,7 +8,6 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.names import check_name
 from app.calls.recurring import RecurringListing, RecurringView, RecurringWish, TemplateView
@@ -17,6 +16,7 @@ from app.services.catalog import Catalog
 from app.services.confirmations import Confirmations
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.action import Action
 from cluster.model.recurrence import CronFaultError, Recurrence, ZoneFaultError, check_rule
 from cluster.model.recurring_schedule import (
     MISSED_GRACE_MS,

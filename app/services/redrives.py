@@ -4,7 +4,6 @@ from msgspec import UNSET
 
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.redrives import RedriveCommand, RedriveListing, RedrivePartView, RedriveView
 from app.gateway.dependencies import Gateway
@@ -15,6 +14,7 @@ from app.services.group_views import position_of
 from app.services.groups import DEAD_LETTER_SOURCES_MAX
 from app.services.log_ends import LogEnds
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.redrives import ChosenLetter, LetterRange, RedriveJob, RedrivePart
 from cluster.model.values import Group, Topic
 from storage.rpc.messages import PositionsResponse

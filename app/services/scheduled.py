@@ -8,7 +8,6 @@ from msgspec import Raw
 
 from acklog.wire.identifiers import MessageId, ScheduleId
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.scheduled import MoveInTime, ScheduledCursor, ScheduledListing, ScheduledRange, ScheduledView
 from app.gateway.dependencies import Gateway
@@ -18,6 +17,7 @@ from app.services.delayed_sends import PROTOCOL_WHAT, check_year
 from app.services.fan_out import ask_each
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import PROTOCOL_OF_DELAYS
 from cluster.model.values import PartitionLife, Topic
 from storage.rpc.node_api import NodeApi

@@ -4,7 +4,6 @@ from collections.abc import Awaitable
 
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.groups import ProgressView, SeekCommand, SeekItem, SeekView
 from app.calls.position_copy import CopiedItem, CopyFields, CopyView
@@ -16,6 +15,7 @@ from app.services.fan_out import ask_each
 from app.services.groups import GroupService
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Group, Topic
 from storage.rpc.inspect_messages import InspectRequest
 from storage.rpc.messages import SeekRequest, SeekResponse

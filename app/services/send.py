@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import PlainRecord, Record
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.send import Outgoing, Produce, Sendable, dedup_id_of, is_later
 from app.calls.send_result import SendResult
@@ -31,6 +30,7 @@ from app.services.quotas import QuotaService, is_send_limited
 from app.services.send_plan import Part, SendPlanner, can_take_some, highest_partition, note_misplaced
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import PROTOCOL_OF_DELAYS, PROTOCOL_OF_TTL
 from cluster.model.values import Topic
 from storage.rpc.messages import ProduceResponse

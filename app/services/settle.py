@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from acklog.wire.identifiers import MessageId, Receipt
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.group_modes import check_acked_by_message_id
 from app.calls.settle import SettleCommand
@@ -18,6 +17,7 @@ from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog, PartitionPlace
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from storage.rpc.messages import SettleItem, SettleRequest, SettleResponse, failure_code
 from storage.rpc.node_api import NodeApi
 

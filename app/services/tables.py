@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from acklog.wire.identifiers import MessageId
 from acklog.wire.limits import KEY_BYTES_MAX
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.message_view import MessageView, view_of
 from app.gateway.dependencies import Gateway
@@ -23,6 +22,7 @@ from app.services.fan_out import ask_each
 from app.services.later_mapping import topic_after
 from app.services.quotas import QuotaService
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.mapping_starts import ABOVE_ALL, keeps_order, mapping_at, mappings_below
 from cluster.model.topic_mapping import topic_at
 from cluster.model.values import Topic

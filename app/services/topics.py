@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import msgspec
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.groups import ProgressView
 from app.calls.names import check_name
@@ -36,6 +35,7 @@ from cluster.catalog.topic_defaults import (
     default_replication_factor,
 )
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import GroupMode, Topic, TopicConfig
 from storage.rpc.messages import PositionsResponse
 

@@ -7,7 +7,6 @@ import msgspec
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.cluster import UncleanElectionFields, UncleanPlanFields
 from app.calls.unclean_election import (
@@ -25,6 +24,7 @@ from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.action import Action
 from cluster.model.unclean_election import LogReach, Loss, ReplicaReport, longest, loss_by, refuse_while_clean, why_not
 from cluster.model.values import PartitionState, Topic
 from storage.rpc.messages import ReplicaReportRequest

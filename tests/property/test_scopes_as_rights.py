@@ -6,11 +6,11 @@ from fnmatch import fnmatchcase
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.auth.rights import rights_of
 from app.auth.scopes import Scope, rights_of_scopes
 from cluster.errors import ServerError
+from cluster.model.action import Action
 
 EVERY = ("*",)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from app.auth.action import Action
+from cluster.model.action import Action
 
 
 class On(Enum):
@@ -34,8 +34,8 @@ class Needed(NamedTuple):
     also: str = ""
 
     def __str__(self) -> str:
-        text = ", ".join(map(str, self.needs)) or "no token"
-        return f"{text}; {self.also}" if self.also else text
+        text = ", ".join(map(str, self.needs))
+        return "; ".join(filter(None, (text, self.also)))
 
 
 def _topic(action: Action) -> Need:
@@ -59,6 +59,7 @@ _BOTH = {action: (_topic(action), _group(action)) for action in (Action.RECEIVE,
 _STEERING = Needed((Need((Action.MANAGE,), On.CLUSTER),))
 _UNCLEAN = Needed((Need((Action.MANAGE,), On.CLUSTER), _topic(Action.MANAGE)))
 _SEEKS = Needed(_BOTH[Action.SEEK], "with `offsets` (a commit) it is settle on both instead")
+_GIVING = "and every right that the token has or gets: patterns as they stand there, or the action everywhere"
 _DEAD_LETTERS = (
     "with `deadLetterTopic`, manage on that topic and on those that the group reads; and none of it may be denied on "
     "some topics"
@@ -132,8 +133,16 @@ NEEDED: Mapping[str, Needed] = {
     "resumeMoves": _STEERING,
     "planUncleanElection": _UNCLEAN,
     "electUnclean": _UNCLEAN,
-    "isAlive": Needed(()),
-    "isReady": Needed(()),
+    "listTokens": _STEERING,
+    "createToken": Needed(_STEERING.needs, _GIVING),
+    "describeToken": _STEERING,
+    "rotateToken": Needed(_STEERING.needs, _GIVING),
+    "revokeToken": _STEERING,
+    "describeOwnToken": Needed((), "any token"),
+    "askOfOwnToken": Needed((), "any token"),
+    "askOfToken": _STEERING,
+    "isAlive": Needed((), "no token"),
+    "isReady": Needed((), "no token"),
     "metrics": Needed((Need((Action.LOOK,), On.EVERYTHING),)),
 }
 """By operation."""

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, SCHEDULE_ID_PATTERN
-from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, KEY_BYTES_MAX, PARTITIONS_MAX
+from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, KEY_BYTES_MAX, PARTITIONS_MAX, TOKEN_NAME_LENGTH_MAX
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.calls.cluster import NODE_ID_MAX
@@ -41,6 +41,7 @@ _PATH_SCHEMAS: dict[str, Schema] = {
     "schedule": {"type": "string", "pattern": NAME_PATTERN},
     "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},
     "jobId": {"type": "string"},
+    "token": {"type": "string", "maxLength": TOKEN_NAME_LENGTH_MAX, "description": "its name"},
 }
 _HEADERS: dict[str, Schema] = {
     "Idempotency-Key": {

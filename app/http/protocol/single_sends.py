@@ -9,7 +9,6 @@ import asyncio
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.calls.send_result import Placed
 from app.http.answers.send import placed_text
@@ -18,6 +17,7 @@ from app.http.exchange.http_services import HttpServices
 from app.http.exchange.problems import problem_of
 from app.http.parsing.single import parse_single
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 
 ROUTE = "/messages"

@@ -2,11 +2,11 @@
 
 from starlette.requests import Request
 
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, read_body
+from cluster.model.action import Action
 
 
 async def body_of(

@@ -4,13 +4,13 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth.action import Action
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import json_response
 from app.http.parsing.deletions import parse_delete_before, parse_purge
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.routers.administration_body import body_of
+from cluster.model.action import Action
 
 
 def add_deletions(router: APIRouter, services: HttpServices) -> None:

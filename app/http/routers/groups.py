@@ -4,7 +4,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth.action import Action
 from app.calls.commits import CommitFields, CommitView
 from app.calls.groups import SeekView
 from app.http.exchange.http_services import HttpServices
@@ -15,6 +14,7 @@ from app.http.parsing.groups import parse_copy, parse_demand, parse_group, parse
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.topics import parse_listing
 from app.http.routers.administration_body import body_of
+from cluster.model.action import Action
 
 
 def add_groups(router: APIRouter, services: HttpServices) -> None:

@@ -4,7 +4,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth.action import Action
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
@@ -14,6 +13,7 @@ from app.http.parsing.members import parse_heartbeat, parse_join, parse_leave
 from app.http.parsing.path_text import path_text
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.routers.administration_body import body_of
+from cluster.model.action import Action
 
 
 def add_members(router: APIRouter, services: HttpServices) -> None:

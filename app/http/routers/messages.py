@@ -4,7 +4,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth.action import Action
 from app.http.answers.receive import RECEIVE_TYPES, LeasedResponse, received_steps
 from app.http.answers.send import send_response
 from app.http.exchange.client_watch import ClientWatch
@@ -17,6 +16,7 @@ from app.http.parsing.producers import producer_of
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.receive import parse_receive
 from app.http.parsing.send import check_idempotency_key, send_steps
+from cluster.model.action import Action
 
 
 def add_messages(router: APIRouter, services: HttpServices) -> None:

@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import BytesResponse, json_response
 from app.http.parsing.query import NO_PARAMETERS
 from cluster.errors import ServerError
+from cluster.model.action import Action
 
 
 def add_operations(router: APIRouter, services: HttpServices) -> None:

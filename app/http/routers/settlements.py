@@ -6,7 +6,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth.action import Action
 from app.calls.settle import SettleCommand
 from app.http.answers.settle import settle_response
 from app.http.exchange.http_services import HttpServices
@@ -14,6 +13,7 @@ from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import SETTLEMENT_BYTES_MAX, read_body
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.settle import parse_ack, parse_extend, parse_nack
+from cluster.model.action import Action
 
 
 def add_settlements(router: APIRouter, services: HttpServices) -> None:

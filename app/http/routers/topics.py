@@ -4,7 +4,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth.action import Action
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import json_response
@@ -13,6 +12,7 @@ from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.records import partition_number
 from app.http.parsing.topics import parse_topic, parse_topics, parse_update
 from app.http.routers.administration_body import body_of
+from cluster.model.action import Action
 
 
 def add_topics(router: APIRouter, services: HttpServices) -> None:

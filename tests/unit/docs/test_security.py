@@ -2,12 +2,23 @@
 
 import re
 
-from app.auth.action import Action
-from app.auth.right import PATTERN_LENGTH_MAX, PATTERNS_MAX, RIGHTS_MAX, ROLES_MAX, ROLES_PER_TOKEN_MAX
+from acklog.wire.limits import (
+    PATTERN_LENGTH_MAX,
+    PATTERNS_MAX,
+    RIGHTS_MAX,
+    ROLES_PER_TOKEN_MAX,
+    TOKEN_GRACE_SECONDS_DEFAULT,
+    TOKEN_GRACE_SECONDS_MAX,
+    TOKEN_NAME_LENGTH_MAX,
+)
+from acklog.wire.problems import ProblemCode
+from app.auth.right import ROLES_MAX
 from app.auth.roles import BUILT_IN
 from app.auth.scopes import Scope
 from app.auth.tokens import parse_token_table
 from app.auth.tried_rights import TOLD_MAX
+from cluster.catalog.catalog_change import CatalogSettings
+from cluster.model.action import Action
 from tests.unit.docs.documents import read_document, section, table
 
 PAGE = read_document("security.md")
@@ -37,3 +48,14 @@ def test_limits() -> None:
     assert f"of at most {PATTERN_LENGTH_MAX} characters" in said
     assert f"at most {ROLES_MAX:,} roles" in said
     assert f"{TOLD_MAX:,} different ones" in section(PAGE, "Trying rights out")
+
+
+def test_what_it_says_of_stored_tokens() -> None:
+    said = " ".join(section(PAGE, "Stored tokens").split())
+    assert f"{TOKEN_GRACE_SECONDS_DEFAULT:,} by default" in said
+    assert f"at most {TOKEN_GRACE_SECONDS_MAX // 86_400} days" in said
+    assert f"There are at most {CatalogSettings().tokens_max:,}" in said
+    assert f"names have at most {TOKEN_NAME_LENGTH_MAX} letters" in said
+    codes = [code for code in ProblemCode if "TOKEN" in code.name]
+    errors = section(PAGE, "What errors mean")
+    assert [code.name for code in codes if f"{code.status} `{code.name}`" not in errors] == []

@@ -8,12 +8,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
-from app.auth.callers import Callers, Enforced
+from app.auth.callers import Callers, Enforced, Enforcement
 from app.auth.principal import ANYONE
+from app.auth.stored_tokens import StoredTokens
 from app.auth.tokens import parse_token_table
 from app.auth.tried_rights import TOLD_MAX, RightsOnTrial
 from cluster.errors import ServerError
+from cluster.metadata.metadata_view import MetadataView
+from cluster.model.action import Action
+from cluster.stores.memory_store import MemoryStore
 from tests.support.manual_clock import ManualClock
 
 TOKEN = "a-token-0123456789"
@@ -24,15 +27,24 @@ def file_of(**entry: object) -> bytes:
     return json.dumps({"tokens": [{"name": "t", "token": TOKEN, "roles": ["producer"], **entry}]}).encode()
 
 
+def callers_of(
+    file: bytes | None, enforcement: Enforcement | None = None, *, clock: ManualClock | None = None
+) -> Callers:
+    table = None if file is None else parse_token_table(file)
+    now = clock or ManualClock()
+    stored = StoredTokens(MetadataView(MemoryStore(now), now))
+    return Callers(table, stored, clock=now, enforcement=enforcement or Enforced())
+
+
 def test_without_tokens_nobody_is_asked() -> None:
-    assert Callers(None, ManualClock(), Enforced()).of(None) is ANYONE
+    assert callers_of(None).of(None) is ANYONE
 
 
 async def test_a_token_of_the_file_expires_to_the_millisecond() -> None:
     clock = ManualClock()
     at = clock.now_ms() + 1000
     text = datetime.fromtimestamp(at / 1000, UTC).isoformat()
-    callers = Callers(parse_token_table(file_of(expiresAt=text)), clock, Enforced())
+    callers = callers_of(file_of(expiresAt=text), clock=clock)
     await clock.advance_ms(999)
     assert callers.of(HEADER).name == "t"
     await clock.advance_ms(1)
@@ -43,7 +55,7 @@ async def test_a_token_of_the_file_expires_to_the_millisecond() -> None:
 
 def test_rights_on_trial_refuse_nobody_who_is_known() -> None:
     counted: list[str] = []
-    callers = Callers(parse_token_table(file_of(topics=["mine"])), ManualClock(), RightsOnTrial(counted.append))
+    callers = callers_of(file_of(topics=["mine"]), RightsOnTrial(counted.append))
     who = callers.of(HEADER)
     who.require_on_topic(Action.SEND, "mine")
     assert counted == []
@@ -63,7 +75,7 @@ def test_rights_on_trial_refuse_nobody_who_is_known() -> None:
 
 def test_the_log_is_told_of_so_many_different_refusals() -> None:
     counted: list[str] = []
-    who = RightsOnTrial(counted.append).of(parse_token_table(file_of(topics=["mine"])).authenticate(HEADER))
+    who = callers_of(file_of(topics=["mine"]), RightsOnTrial(counted.append)).of(HEADER)
     with capture_logs() as logs:
         for _ in range(2):
             for number in range(TOLD_MAX + 1):

@@ -4,11 +4,11 @@ import pytest
 
 from acklog.wire.limits import NAME_LENGTH_MAX
 from acklog.wire.problems import ProblemCode
-from app.auth.action import Action
 from app.auth.principal import Principal
 from app.auth.right import EVERY, Effect, Right
 from app.auth.rights import NAMES_KNOWN_MAX, NamedRights, rights_of
 from cluster.errors import ServerError
+from cluster.model.action import Action
 
 
 def allow(*actions: Action, **resources: object) -> Right:
