@@ -274,6 +274,22 @@ class RedriveUnderWay(ProblemError, problem=ProblemCode.REDRIVE_UNDER_WAY):
     """Another redrive job of the group and the topic is not over yet."""
 
 
+class TokenNotFound(ProblemError, problem=ProblemCode.TOKEN_NOT_FOUND):
+    """There is no such stored token."""
+
+
+class TokenExists(ProblemError, problem=ProblemCode.TOKEN_EXISTS):
+    """There is a stored token of this name."""
+
+
+class TokenRotating(ProblemError, problem=ProblemCode.TOKEN_ROTATING):
+    """Two secrets of the token are good already."""
+
+
+class TooManyTokens(ProblemError, problem=ProblemCode.TOO_MANY_TOKENS):
+    """There are as many stored tokens as may be."""
+
+
 class TooManyRedrives(ProblemError, problem=ProblemCode.TOO_MANY_REDRIVES):
     """There are as many redrive jobs as may be."""
 

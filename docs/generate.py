@@ -18,7 +18,9 @@ from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
 from app.configuration.tls_options import PeerOptions, TlsOptions
 from app.configuration.trace_options import TraceOptions
+from app.http.description.openapi import openapi_document
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
+from app.http.openapi_file import standalone_app
 from app.http.parsing.message_properties import PROPERTIES
 from cluster.catalog.catalog_change import CatalogSettings
 from docs.alert_faults import alert_faults_table
@@ -111,6 +113,17 @@ def limits_table() -> str:
     ]
     head = ["| what | limit | beyond it |", "|---|---|---|"]
     return "\n".join([*head, *(f"| {what} | {limit} | {beyond} |" for what, limit, beyond in rows)]) + "\n"
+
+
+def needed_rights_table() -> str:
+    """By route, as openapi.yaml lists them."""
+    described = openapi_document(standalone_app())["paths"]
+    rows = [
+        f"| `{method.upper()} {path}` | {operation['x-rights']} |"
+        for path, operations in described.items()
+        for method, operation in operations.items()
+    ]
+    return "\n".join(["| call | needs |", "|---|---|", *rows]) + "\n"
 
 
 def server_settings_table() -> str:
@@ -241,6 +254,7 @@ PARTS = {
         "node options": node_options_table,
         "etcd options": etcd_options_table,
     },
+    "docs/security.md": {"needed rights": needed_rights_table},
     "docs/tracing.md": {"trace options": trace_options_table},
     "docs/tls.md": {"tls options": tls_options_table, "peer options": peer_options_table},
     "docs/runbooks/README.md": {"alerts": alerts_table, "alert faults": alert_faults_table},

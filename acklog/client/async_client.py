@@ -14,6 +14,7 @@ from acklog.client.async_redrives import AsyncRedrives
 from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.async_schedules import AsyncSchedules
 from acklog.client.async_tables import AsyncTables
+from acklog.client.async_tokens import AsyncTokens
 from acklog.client.caller import Caller
 from acklog.client.connection_tls import context_maker
 from acklog.client.delivery_time import DeliverAt
@@ -93,6 +94,7 @@ class AsyncClient:
         self.schedules = AsyncSchedules(self.caller)
         self.tables = AsyncTables(self.caller)
         self.redrives = AsyncRedrives(self.caller)
+        self.tokens = AsyncTokens(self.caller)
         self.cluster = AsyncCluster(self.caller)
         self._handlers: list[tuple[AsyncConsumer, AsyncHandler, int]] = []
 

@@ -19,6 +19,7 @@ from acklog.client.redrives import Redrives
 from acklog.client.scheduled import Scheduled
 from acklog.client.schedules import Schedules
 from acklog.client.tables import Tables
+from acklog.client.tokens import Tokens
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError
 from acklog.messages import LookedAt, OutgoingMessage, Received, RecordsPage, Sent, Settled
@@ -99,6 +100,7 @@ class Client:
         self.schedules = Schedules(self._background, lambda: self._async.schedules)
         self.tables = Tables(self._background, lambda: self._async.tables)
         self.redrives = Redrives(self._background, lambda: self._async.redrives)
+        self.tokens = Tokens(self._background, lambda: self._async.tokens)
         self.cluster = Cluster(self._background, lambda: self._async.cluster)
 
     @property

@@ -75,3 +75,13 @@ COMPACTION_LAG_MS_DEFAULT = 24 * 60 * 60 * 1000  # after which a message with a 
 TOMBSTONE_RETENTION_MS_DEFAULT = 24 * 60 * 60 * 1000
 RETENTION_MS_DEFAULT = 7 * 24 * 60 * 60 * 1000
 QUOTA_PER_SECOND_MAX = 1_000_000_000_000  # units, such as bytes; beyond it a quota is none
+
+TOKEN_NAME_LENGTH_MAX = 128
+RIGHTS_MAX = 100  # of a token, those of its roles among them
+PATTERNS_MAX = 100  # of topics, and of groups, in one right
+PATTERN_LENGTH_MAX = NAME_LENGTH_MAX
+ROLES_PER_TOKEN_MAX = 16
+ROLE_NAME_LENGTH_MAX = 64
+TOKEN_GRACE_SECONDS_DEFAULT = 3600  # how long a token's earlier secret is good for after a rotation
+TOKEN_GRACE_SECONDS_MAX = 30 * 24 * 60 * 60
+TOKENS_LISTED_MAX = 1_000

@@ -1,23 +1,15 @@
 """Who makes a request, and what they may do."""
 
 from dataclasses import dataclass
-from enum import Enum
-from fnmatch import fnmatchcase
 
 from acklog.wire.problems import ProblemCode
+from app.auth.right import EVERY, Effect, Right
+from app.auth.rights import NamedRights, Rights, rights_of
 from cluster.errors import ServerError
+from cluster.model.action import Action
 
-EVERY_TOPIC = ("*",)
-EVERY_GROUP = ("*",)
-
-
-class Scope(Enum):
-    READ = "read"  # receive, settle, look at messages and records
-    WRITE = "write"  # send
-    ADMIN = "admin"  # topics, groups, offsets, where replicas are
-    PURGE = "purge"  # delete a topic's messages, and not the topic
-
-    __hash__ = object.__hash__  # each member is there once; Enum's own is a Python call, in every request
+_SHOWN_MAX = 249
+CLUSTER = "the cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,69 +24,111 @@ class TokenQuotas:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """`topics` and `groups` hold shell patterns (`orders.*`) of the names that the token is for.
+    """`require_*` raise ServerError FORBIDDEN. What is refused is refused by the name alone, before anybody looks
+    whether there is such a thing: an answer says nothing of what the token may not know.
 
-    `groups` None, as in files that know nothing of groups: a token for every topic is for every group. One for some
-    topics may read them with any group, and neither sees nor changes groups.
+    `expires_at_ms` None: never.
     """
 
     name: str
-    scopes: frozenset[Scope]
-    topics: tuple[str, ...]
-    groups: tuple[str, ...] | None = None
+    rights: Rights
     quotas: TokenQuotas | None = None
+    expires_at_ms: int | None = None
 
-    def may_see(self, topic: str) -> bool:
-        return self.topics == EVERY_TOPIC or any(fnmatchcase(topic, pattern) for pattern in self.topics)
+    # --- what is left out of what is shown ---------------------------------------------------------------------------
 
-    @property
-    def is_for_every_topic(self) -> bool:
-        return self.topics == EVERY_TOPIC
+    def may_on_topic(self, action: Action, topic: str) -> bool:
+        return self.rights.topics.of(topic) & action.bit != 0
 
-    @property
-    def may_use_any_group(self) -> bool:
-        return self.groups is None or self.groups == EVERY_GROUP
+    def may_on_group(self, action: Action, group: str) -> bool:
+        return self.rights.groups.of(group) & action.bit != 0
 
-    def may_use_group(self, group: str) -> bool:
-        """To read its topics with, and to see in what it has done in them."""
-        return self.may_use_any_group or any(fnmatchcase(group, pattern) for pattern in self.groups or ())
+    def knows_topic(self, topic: str) -> bool:
+        """Who may do anything with it may be told that it is there."""
+        return self.rights.topics.of(topic) != 0
 
-    def may_see_group(self, group: str) -> bool:
-        """The group itself, with its settings."""
-        return self.is_for_every_topic if self.groups is None else self.may_use_group(group)
+    def knows_group(self, group: str) -> bool:
+        return self.rights.groups.of(group) != 0
 
-    def require(self, scope: Scope) -> None:
-        """Raises ServerError FORBIDDEN."""
-        if scope not in self.scopes:
-            raise ServerError(ProblemCode.FORBIDDEN, f"the token has no scope {scope.value!r}")
+    def knows_every_topic(self) -> bool:
+        return self.rights.topics.everywhere != 0
 
-    def require_every_topic(self) -> None:
-        """For what concerns the whole cluster. Raises ServerError FORBIDDEN."""
-        if self.topics != EVERY_TOPIC:
-            detail = "this concerns every topic, and the token is for some"
-            raise ServerError(ProblemCode.FORBIDDEN, detail)
+    def may_on_every_topic(self, action: Action) -> bool:
+        return self.rights.topics.everywhere & action.bit != 0
 
-    def require_everything(self) -> None:
-        """For what names topics and groups of all. Raises ServerError FORBIDDEN."""
-        if not self.is_for_every_topic or not self.may_use_any_group:
-            detail = "this concerns every topic and group, and the token is for some"
-            raise ServerError(ProblemCode.FORBIDDEN, detail)
+    def may_on_every_group(self, action: Action) -> bool:
+        return self.rights.groups.everywhere & action.bit != 0
 
-    def require_use_of_group(self, group: str) -> None:
-        """Raises ServerError FORBIDDEN."""
-        if not self.may_use_group(group):
-            raise ServerError(ProblemCode.FORBIDDEN, f"the token is not for group {group[:249]!r}")
+    def may_somewhere(self, action: Action) -> bool:
+        return self.rights.somewhere & action.bit != 0
 
-    def require_group(self, group: str) -> None:
-        """To see the group itself, or to change it. Raises ServerError FORBIDDEN."""
-        if not self.may_see_group(group):
-            hint = "; a token for some topics needs 'groups'" if self.groups is None else ""
-            raise ServerError(ProblemCode.FORBIDDEN, f"the token is not for group {group[:249]!r}{hint}")
+    # --- what is refused ---------------------------------------------------------------------------------------------
 
-    def require_topic(self, topic: str) -> None:
-        """Raises ServerError FORBIDDEN."""
-        if not self.may_see(topic):
-            raise ServerError(ProblemCode.FORBIDDEN, f"the token is not for topic {topic[:249]!r}")
+    def require_somewhere(self, action: Action) -> None:
+        """For what names no resource yet: nothing is read for who may not do this with anything."""
+        if not self.rights.somewhere & action.bit:
+            self._refuse(action, "anything")
+
+    def require_on_topic(self, action: Action, topic: str) -> None:
+        if not self.rights.topics.of(topic) & action.bit:
+            self._refuse(action, f"topic {topic[:_SHOWN_MAX]!r}")
+
+    def require_on_group(self, action: Action, group: str) -> None:
+        if not self.rights.groups.of(group) & action.bit:
+            self._refuse(action, f"group {group[:_SHOWN_MAX]!r}")
+
+    def require_progress_of(self, group: str) -> None:
+        """Who receives for a group may see how far it is."""
+        if not self.rights.groups.of(group) & (Action.LOOK.bit | Action.RECEIVE.bit):
+            self._refuse(Action.LOOK, f"group {group[:_SHOWN_MAX]!r}")
+
+    def require_on_cluster(self, action: Action) -> None:
+        if not self.rights.cluster & action.bit:
+            self._refuse(action, CLUSTER)
+
+    def require_everything(self, action: Action) -> None:
+        """For what names topics and groups of all."""
+        self.require_on_cluster(action)
+        rights = self.rights
+        if not rights.topics.everywhere & rights.groups.everywhere & action.bit:
+            self._refuse(action, "every topic and group")
+
+    def refuses_topic(self, action: Action, topic: str) -> bool:
+        """As `require_on_topic`, for who says it otherwise: where only an id was given, the name is not for telling."""
+        return self.rights.topics.of(topic) & action.bit == 0
+
+    def refuses_group(self, action: Action, group: str) -> bool:
+        return self.rights.groups.of(group) & action.bit == 0
+
+    def topic_patterns(self, action: Action) -> tuple[str, ...] | None:
+        """The topics that the token may do this with, as patterns to be kept; None: every one. Raises ServerError
+        FORBIDDEN where some of that is denied, which patterns do not say."""
+        return _patterns(self.rights.topics, action, "topics")
+
+    def group_patterns(self, action: Action) -> tuple[str, ...] | None:
+        """As `topic_patterns`."""
+        return _patterns(self.rights.groups, action, "groups")
+
+    def strict(self) -> "Principal":
+        """For what is refused in any case, also while rights are on trial."""
+        return self
+
+    def _refuse(self, action: Action, resource: str) -> None:
+        raise ServerError(ProblemCode.FORBIDDEN, f"the token has no right to {action.value} on {resource}")
 
 
-ANYONE = Principal("anyone", frozenset(Scope), EVERY_TOPIC, EVERY_GROUP)
+def _patterns(rights: NamedRights, action: Action, kind: str) -> tuple[str, ...] | None:
+    """Raises ServerError FORBIDDEN."""
+    if rights.everywhere & action.bit:
+        return None
+    found = rights.patterns_of(action.bit)
+    if found is None:
+        detail = f"the token's rights deny {action.value!r} on some {kind}, and what is kept of them says only which"
+        raise ServerError(ProblemCode.FORBIDDEN, detail)
+    return found
+
+
+_EVERYTHING = Right(
+    effect=Effect.ALLOW, actions=tuple(Action), topics=EVERY, groups=EVERY, is_for_cluster=True, source="no tokens"
+)
+ANYONE = Principal("anyone", rights_of([_EVERYTHING]))

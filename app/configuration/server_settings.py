@@ -34,6 +34,8 @@ class Settings:
     port: int = number(8080, 0, 65_535, "port to listen on; 0 picks a free one")
     data_dir: str = text("./data", "where the embedded server keeps everything")
     tokens_file: str = text("", "file of bearer tokens (JSON or TOML); empty: no authentication")
+    require_tokens: bool = switch(False, "want a token of everybody, also without a tokens file: a stored one")
+    rights_dry_run: bool = switch(False, "let through what a token has no right to, and say so in the log and a metric")
     insecure: bool = switch(False, "listen on other machines' networks without a tokens file")
     allowed_hosts: str = texts(
         "",
@@ -135,6 +137,8 @@ SERVER_GROUPS = {
         "host",
         "port",
         "tokens_file",
+        "require_tokens",
+        "rights_dry_run",
         "insecure",
         "allowed_hosts",
         "rack",

@@ -11,11 +11,13 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.shutdown import Shutdown
+from cluster.catalog.token_admin import Discard
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.recurring_schedule import RecurringSchedule
 from cluster.model.redrives import RedriveJob, RedrivePart
 from cluster.model.steering import PartitionOrder
+from cluster.model.stored_token import ShownToken, StoredToken
 from cluster.model.unclean_election import Loss, ReplicaReport
 from cluster.model.values import (
     Group,
@@ -132,6 +134,18 @@ class RedriveAdministration(Protocol):
     async def parts(self, job: RedriveJob) -> dict[int, RedrivePart]: ...
 
 
+class TokenAdministration(Protocol):
+    """`cluster.catalog.token_admin.TokenAdmin`, as far as a gateway uses it."""
+
+    async def create(self, wanted: StoredToken) -> tuple[StoredToken, ShownToken]: ...
+
+    async def rotate(
+        self, token: StoredToken, *, grace_ms: int, discard: Discard | None
+    ) -> tuple[StoredToken, ShownToken]: ...
+
+    async def revoke(self, name: str) -> None: ...
+
+
 class ClusterAdministration(Protocol):
     """`cluster.catalog.cluster_admin.ClusterAdmin`, as far as a gateway uses it. Each wish shows in the metadata view
     once its call returns; the controller carries it out later."""
@@ -171,6 +185,7 @@ class Gateway:
     producers: ProducerAdministration
     recurring: RecurringAdministration
     redrives: RedriveAdministration
+    stored_tokens: TokenAdministration
     steering: ClusterAdministration
     nodes: NodeDirectory
     clock: Clock

@@ -52,6 +52,9 @@ class Metrics:
         self._quotas = BoundedNames(names_max)
         self._quota_use = CounterTally("acklog_quota_used", "Units of a quota that were used here", ["quota"])
         self._quota_refusals = CounterTally("acklog_quota_refused", "Requests refused for a quota", ["quota"])
+        self._let_through = CounterTally(
+            "acklog_rights_let_through", "Acts that rights on trial would have refused, by action", ["action"]
+        )
         self._released = CounterTally("acklog_messages_released", "Leases returned because the client was gone", [])
         self._settled = CounterTally("acklog_messages_settled", "Deliveries settled", ["action", "result"])
         self.waiting = Gauge("acklog_waiting_requests", "Requests that wait for messages", registry=self.registry)
@@ -76,6 +79,7 @@ class Metrics:
             self._settled,
             self._quota_use,
             self._quota_refusals,
+            self._let_through,
         ):
             self.registry.register(tally)
 
@@ -106,6 +110,9 @@ class Metrics:
 
     def count_quota_refusal(self, quota: str) -> None:
         self._quota_refusals.add((self._quotas.label(quota),))
+
+    def count_let_through(self, action: str) -> None:
+        self._let_through.add((action,))
 
     def count_released(self, count: int) -> None:
         self._released.add((), count)

@@ -34,6 +34,7 @@ from app.http.routers.redrives import add_redrives
 from app.http.routers.scheduled import add_scheduled
 from app.http.routers.settlements import add_settlements
 from app.http.routers.tables import add_tables
+from app.http.routers.tokens import add_tokens
 from app.http.routers.topics import add_topics
 
 # Tracing is the gateway's own business (`traceparent` travels with messages); the framework's would cost each request
@@ -98,6 +99,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_members(app.router, services)
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)
+    add_tokens(app.router, services)
     add_operations(app.router, services)
     add_documentation(app.router, app, gateway.in_thread)
     use_description(app)

@@ -20,6 +20,7 @@ from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
+from cluster.catalog.token_admin import TokenAdmin
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
@@ -81,6 +82,7 @@ async def start_cluster_gateway(
             producers=ProducerAdmin(store, metadata, clock=clock, entropy=entropy),
             recurring=RecurringAdmin(store, metadata, clock=clock, entropy=entropy),
             redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
+            stored_tokens=TokenAdmin(store, metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, metadata, clock=clock),
             nodes=nodes if tracer is None else TracedNodes(nodes, tracer),
             clock=clock,

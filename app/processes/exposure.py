@@ -5,16 +5,18 @@ from app.configuration.server_settings import Settings
 from app.configuration.setting_error import SettingsError
 from app.configuration.tls_options import PeerOptions
 from app.http.protocol.web_guard import is_loopback
+from app.processes.required_tokens import asks_for_tokens
 from cluster.tls.peer_tls import TlsUse
 
 
 def check_exposure(settings: Settings) -> None:
     """Raises SettingsError."""
-    if settings.tokens_file or settings.insecure or is_loopback(settings.host):
+    if asks_for_tokens(settings) or settings.insecure or is_loopback(settings.host):
         return
     raise SettingsError(
         f"--host {settings.host} is reachable from other machines and there is no --tokens-file: anybody could read "
-        "and write. Give a tokens file, listen on 127.0.0.1, or say --insecure if that is what you want."
+        "and write. Give a tokens file or --require-tokens, listen on 127.0.0.1, or say --insecure if that is what you "
+        "want."
     )
 
 

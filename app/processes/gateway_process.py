@@ -4,7 +4,6 @@ import sys
 from dataclasses import replace
 from functools import partial
 
-from app.auth.tokens import TokenTable
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.server_settings import Settings
@@ -20,6 +19,7 @@ from app.processes.gateway_server import OTHER_ADDRESS, gateway_config
 from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
+from app.processes.required_tokens import tokens_of
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import instance_of, start_tracing
@@ -34,7 +34,7 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
     plan = plan_descriptors(raise_descriptor_limit(), connections_max=settings.connections_max, others=PEERS)
     settings = replace(settings, connections_max=plan.connections)
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
-    tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
+    tokens = tokens_of(settings)
     clock, entropy = SteadyClock(), SystemEntropy()
     tracing = start_tracing(
         process.loaded.make(TraceOptions), entropy, service="acklog-gateway", instance=instance_of(settings, entropy)

@@ -5,7 +5,6 @@ import sys
 from dataclasses import replace
 from functools import partial
 
-from app.auth.tokens import TokenTable
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.server_settings import Settings
 from app.configuration.tls_options import TlsOptions, completed
@@ -22,6 +21,7 @@ from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS,
 from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
+from app.processes.required_tokens import asks_for_tokens, tokens_of
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import instance_of, start_tracing
@@ -51,7 +51,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     settings = replace(settings, connections_max=plan.connections)
     node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
-    tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
+    tokens = tokens_of(settings)
     clock, entropy = SteadyClock(), SystemEntropy()
     traces, instance = process.loaded.make(TraceOptions), instance_of(settings, entropy)
     tracing = start_tracing(traces, entropy, service="acklog-server", instance=instance)
@@ -149,7 +149,7 @@ def _welcome(settings: Settings, scheme: str, manager: ServiceManager, port: int
 
 def _print_welcome(settings: Settings, scheme: str, port: int) -> None:
     url = url_of(settings.host, port, scheme=scheme)
-    authorization = " -H 'Authorization: Bearer TOKEN'" if settings.tokens_file else ""
+    authorization = " -H 'Authorization: Bearer TOKEN'" if asks_for_tokens(settings) else ""
     lines = [
         f"Acklog listens on {url} (documentation: {url}/docs)",
         f"Acklog stores in  {settings.data_dir}",

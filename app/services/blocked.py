@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.blocked import (
     BlockedCommand,
     BlockedDecided,
@@ -22,6 +22,7 @@ from app.services.fan_out import ask_each
 from app.services.groups import PARTITIONS_ASKED_MAX
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 from storage.rpc.messages import BlockedItem, BlockedRequest, BlockedResponse
 from storage.rpc.node_api import NodeApi
@@ -30,7 +31,7 @@ _OF_WHAT_IS_NAMED = frozenset({ProblemCode.NOT_BLOCKED, ProblemCode.MESSAGE_NOT_
 
 
 class BlockedService:
-    """Looking needs the scope `read`, deciding `admin`, as a seek does."""
+    """Looking needs that right, deciding the one to seek: it passes over messages, or has them come again."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
         self._gateway = gateway
@@ -40,12 +41,11 @@ class BlockedService:
     async def listed(self, name: str, topic_names: list[str], limit: int, principal: Principal) -> BlockedListing:
         """The first ones, by topic, partition and offset; of all topics where none is named. Raises ServerError
         GROUP_NOT_FOUND, TOPIC_NOT_FOUND, INVALID_FIELD."""
-        principal.require(Scope.READ)
-        principal.require_use_of_group(name)
+        principal.require_progress_of(name)
         group = await self._catalog.group(name)
-        topics = [await self._catalog.topic(each, principal, field="topic") for each in topic_names]
+        topics = [await self._catalog.topic(each, principal, Action.LOOK, field="topic") for each in topic_names]
         if not topic_names:
-            topics = [topic for topic in self._catalog.topics() if principal.may_see(topic.name)]
+            topics = [topic for topic in self._catalog.topics() if principal.may_on_topic(Action.LOOK, topic.name)]
         places = [(topic, number) for topic in topics for number in self._numbers(topic)]
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
@@ -84,8 +84,7 @@ class BlockedService:
         return await self._decide(name, "skip", command, principal)
 
     async def _decide(self, name: str, action: str, command: BlockedCommand, principal: Principal) -> BlockedDecided:
-        principal.require(Scope.ADMIN)
-        principal.require_use_of_group(name)
+        principal.require_on_group(Action.SEEK, name)
         group = await self._catalog.group(name)
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
         topic, requests = await self._requests(group.id, action, command, principal)
@@ -115,10 +114,10 @@ class BlockedService:
     ) -> tuple[Topic, list[BlockedRequest]]:
         """A request for each partition that may have what is meant."""
         if isinstance(command, BlockedPlace):
-            topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
+            topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal, Action.SEEK)
             return topic, [BlockedRequest(topic.id, command.partition, group_id, action, command.offset)]
         if isinstance(command, BlockedKey):
-            topic = await self._catalog.topic(command.topic, principal, field="topic")
+            topic = await self._catalog.topic(command.topic, principal, Action.SEEK, field="topic")
             return topic, [
                 BlockedRequest(topic.id, number, group_id, action, key=command.key) for number in self._numbers(topic)
             ]
@@ -129,7 +128,7 @@ class BlockedService:
         place = message.topic_id, message.partition
         for fault in (await self._catalog.look_for([place])).values():
             raise fault
-        return self._catalog.topic_at(place, principal, field="messageId")
+        return self._catalog.topic_at(place, principal, Action.SEEK, field="messageId")
 
     def _numbers(self, topic: Topic) -> list[int]:
         """Its partitions without those that are gone: nobody leads them."""

@@ -12,6 +12,7 @@ from app.services.fan_out import ask_each
 from cluster.catalog.topic_defaults import counted_nodes, default_min_insync_replicas, default_replication_factor
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.action import Action
 from cluster.model.internal_topics import INTERNAL_TOPICS, is_internal
 from cluster.model.near_names import near_names
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
@@ -24,7 +25,7 @@ PartitionPlace = tuple[str, int]
 
 class Catalog:
     """Lookups go to the metadata view, in memory. What it does not show is asked for once at the coordination store:
-    another gateway may have made it a moment ago. Calls with a principal check that its token is for the topic.
+    another gateway may have made it a moment ago. Calls with a principal check that it may do that to the topic.
 
     What has to ask raises ServerError UNAVAILABLE while it cannot.
     """
@@ -50,9 +51,9 @@ class Catalog:
 
     # --- topics ------------------------------------------------------------------------------------------------------
 
-    async def topic(self, name: str, principal: Principal, *, field: str = "queue") -> Topic:
+    async def topic(self, name: str, principal: Principal, action: Action, *, field: str = "queue") -> Topic:
         """Raises ServerError FORBIDDEN, INVALID_NAME, TOPIC_NOT_FOUND (with near names)."""
-        topic = self.existing(name, principal)
+        topic = self.existing(name, principal, action)
         if topic is None:
             check_name(name, field=field)
             topic = await self.latest_topic(name)
@@ -60,16 +61,16 @@ class Catalog:
             raise self._no_topic(name, principal, field)
         return topic
 
-    def existing(self, name: str, principal: Principal) -> Topic | None:
+    def existing(self, name: str, principal: Principal, action: Action) -> Topic | None:
         """The topic, None where the view shows none of that name: Acklog's own are not there for sends and receives.
         Raises ServerError FORBIDDEN."""
-        principal.require_topic(name)
+        principal.require_on_topic(action, name)
         topic = self._metadata.topic(name)
         return None if topic is None or is_internal(name) else topic
 
-    async def compacted_topic(self, name: str, principal: Principal) -> Topic:
+    async def compacted_topic(self, name: str, principal: Principal, action: Action) -> Topic:
         """Raises ServerError as `topic` does, and TOPIC_NOT_COMPACTED."""
-        topic = await self.topic(name, principal, field="topic")
+        topic = await self.topic(name, principal, action, field="topic")
         if not topic.config.is_compacted:
             topic = await self.latest_topic(name) or topic  # another gateway may have changed it just now
         if not topic.config.is_compacted:
@@ -77,19 +78,19 @@ class Catalog:
             raise ServerError(ProblemCode.TOPIC_NOT_COMPACTED, detail, field="topic")
         return topic
 
-    async def operated_topic(self, name: str, principal: Principal, *, field: str = "topic") -> Topic:
+    async def operated_topic(self, name: str, principal: Principal, action: Action, *, field: str = "topic") -> Topic:
         """As `topic`, and one of Acklog's own as well: for operators, who see to its replicas."""
         if name not in INTERNAL_TOPICS:
-            return await self.topic(name, principal, field=field)
-        principal.require_everything()
+            return await self.topic(name, principal, action, field=field)
+        principal.require_everything(action)
         topic = await self.latest_topic(name)
         if topic is None:
             raise self._no_topic(name, principal, field)
         return topic
 
-    async def operated_partition(self, name: str, partition: int, principal: Principal) -> Topic:
+    async def operated_partition(self, name: str, partition: int, principal: Principal, action: Action) -> Topic:
         """Raises ServerError as `operated_topic` does, and PARTITION_NOT_FOUND."""
-        topic = await self.grown(await self.operated_topic(name, principal), partition)
+        topic = await self.grown(await self.operated_topic(name, principal, action), partition)
         self.check_partition(topic, partition)
         return topic
 
@@ -99,10 +100,10 @@ class Catalog:
         return self._metadata.topic(name)
 
     async def topic_with_partition(
-        self, name: str, partition: int, principal: Principal, *, field: str = "topic"
+        self, name: str, partition: int, principal: Principal, action: Action, *, field: str = "topic"
     ) -> Topic:
         """Raises ServerError as `topic` does, and PARTITION_NOT_FOUND."""
-        topic = await self.grown(await self.topic(name, principal, field=field), partition)
+        topic = await self.grown(await self.topic(name, principal, action, field=field), partition)
         self.check_partition(topic, partition)
         return topic
 
@@ -119,7 +120,7 @@ class Catalog:
     ) -> tuple[Topic, bool]:
         """The topic, and whether it was created just now. One that would have to be, and is not wanted as it would be,
         is not: it comes without an id then. Raises ServerError as `topic` does."""
-        topic = self.existing(name, principal)
+        topic = self.existing(name, principal, Action.SEND)
         if topic is not None:
             return topic, False
         check_name(name, field=field)
@@ -145,7 +146,7 @@ class Catalog:
 
     def operated_topics(self, principal: Principal) -> list[Topic]:
         """All, by name: for operators. Raises ServerError FORBIDDEN."""
-        principal.require_everything()
+        principal.require_everything(Action.LOOK)
         return list(self._metadata.topics())
 
     # --- nodes -------------------------------------------------------------------------------------------------------
@@ -227,15 +228,17 @@ class Catalog:
             raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
         return topic
 
-    def topic_at(self, place: PartitionPlace, principal: Principal, *, field: str | None = None) -> Topic:
+    def topic_at(
+        self, place: PartitionPlace, principal: Principal, action: Action, *, field: str | None = None
+    ) -> Topic:
         """By what the view shows. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
-        found = self.topic_or_fault_at(place, principal, field=field)
+        found = self.topic_or_fault_at(place, principal, action, field=field)
         if isinstance(found, ServerError):
             raise found
         return found
 
     def topic_or_fault_at(
-        self, place: PartitionPlace, principal: Principal, *, field: str | None = None
+        self, place: PartitionPlace, principal: Principal, action: Action, *, field: str | None = None
     ) -> Topic | ServerError:
         """As `topic_at`, for who asks for thousands and keeps the faults: what is raised keeps its frames, and with
         them itself, until the garbage collector comes for all of them at once."""
@@ -243,7 +246,7 @@ class Catalog:
         topic = self._metadata.topic_by_id(topic_id)
         if topic is None or is_internal(topic.name):
             return ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed", field=field)
-        if not principal.may_see(topic.name):  # an id says nothing of the name, and the answer must not
+        if principal.refuses_topic(action, topic.name):  # an id says nothing of the name, and the answer must not
             return ServerError(ProblemCode.FORBIDDEN, "the token is not for the topic that this is of", field=field)
         if partition >= topic.partitions:
             detail = f"{topic.name!r} has no partition {partition}"
@@ -315,7 +318,7 @@ class Catalog:
             raise ServerError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field=field)
 
     def _no_topic(self, name: str, principal: Principal, field: str) -> ServerError:
-        near = near_names(name, (topic.name for topic in self.topics()), principal.may_see)
+        near = near_names(name, (topic.name for topic in self.topics()), principal.knows_topic)
         hint = f"; similar: {', '.join(near)}" if near else ""
         extra: dict[str, object] = {"near": near}
         return ServerError(ProblemCode.TOPIC_NOT_FOUND, f"there is no topic {name!r}{hint}", field=field, extra=extra)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.cluster import (
     ClusterNodeView,
     ClusterView,
@@ -35,6 +35,7 @@ from cluster.controller.progress import (
 )
 from cluster.controller.view_image import image_of
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import needed_by_catalog
 from cluster.model.steering import PartitionOrder
 from cluster.model.values import NO_LEADER, PartitionState
@@ -44,7 +45,7 @@ STORE_PATIENCE_MS = 1_000
 
 
 class ClusterService:
-    """Looking needs the scope `read`; steering needs `admin`, and for what concerns all topics a token for all."""
+    """Looking needs that right on the cluster, and steering the one to manage it; moving a topic, to manage that."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
         self._gateway = gateway
@@ -55,7 +56,7 @@ class ClusterService:
     # --- looking -----------------------------------------------------------------------------------------------------
 
     async def look(self, principal: Principal, *, limit: int) -> ClusterView:
-        principal.require(Scope.READ)
+        principal.require_on_cluster(Action.LOOK)
         store_reachable = await self._steering.store_answers(within_ms=STORE_PATIENCE_MS)
         image = image_of(self._metadata)
         figures = progress(image)
@@ -108,12 +109,12 @@ class ClusterService:
 
     async def plan(self, fields: PlanFields, principal: Principal) -> PlanView:
         """What would be moved; nothing is. Raises ServerError for what could not be asked for either."""
-        principal.require(Scope.READ)
+        principal.require_on_cluster(Action.LOOK)
         if fields.drain or fields.moves:
             self._check_can_move()
         for position, each in enumerate(fields.moves):
             with faults_at(f"moves[{position}]"):
-                await self._look_for(each.topic, each.partition, principal)
+                await self._look_for(each.topic, each.partition, principal, Action.LOOK)
         try:
             orders = self._checked(fields)
         except ServerError as error:
@@ -149,9 +150,9 @@ class ClusterService:
                 orders.append(self._steering.order(each.topic, each.partition, each.replicas))
         return orders
 
-    async def _look_for(self, name: str, partition: int, principal: Principal) -> None:
+    async def _look_for(self, name: str, partition: int, principal: Principal, action: Action) -> None:
         """Have the view show the partition, if there is such. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND."""
-        topic = await self._catalog.operated_topic(name, principal)
+        topic = await self._catalog.operated_topic(name, principal, action)
         await self._catalog.grown(topic, partition)
 
     async def _found(self, run: DryRun, limit: int) -> tuple[list[Move], bool]:
@@ -179,13 +180,12 @@ class ClusterService:
 
     def _check_may_steer(self, principal: Principal) -> None:
         """Raises ServerError FORBIDDEN, UNSUPPORTED (one node by itself)."""
-        principal.require(Scope.ADMIN)
+        principal.require_on_cluster(Action.MANAGE)
         self._check_can_move()
 
     async def drain(self, node_id: int, principal: Principal) -> ClusterNodeView:
         """The node as it is now. Raises ServerError INVALID_FIELD (it holds nothing, or is the only one)."""
         self._check_may_steer(principal)
-        principal.require_every_topic()
         await self._catalog.confirm_nodes()
         await self._steering.drain(node_id)
         known = progress(image_of(self._metadata)).nodes
@@ -193,31 +193,30 @@ class ClusterService:
 
     async def stop_draining(self, node_id: int, principal: Principal) -> None:
         self._check_may_steer(principal)
-        principal.require_every_topic()
         await self._steering.stop_draining(node_id)
 
     async def reassign(self, topic: str, partition: int, replicas: list[int], principal: Principal) -> OrderView:
         """Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD."""
-        self._check_may_steer(principal)
-        await self._look_for(topic, partition, principal)
+        principal.require_somewhere(Action.MANAGE)
+        self._check_can_move()
+        await self._look_for(topic, partition, principal, Action.MANAGE)
         await self._catalog.confirm_nodes()
         order = await self._steering.reassign(topic, partition, replicas)
         return OrderView(topic, partition, list(order.replicas))
 
     async def cancel(self, topic: str, partition: int, principal: Principal) -> None:
         """Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD."""
-        self._check_may_steer(principal)
-        await self._look_for(topic, partition, principal)
+        principal.require_somewhere(Action.MANAGE)
+        self._check_can_move()
+        await self._look_for(topic, partition, principal, Action.MANAGE)
         await self._steering.cancel(topic, partition)
 
     async def pause(self, principal: Principal) -> None:
         self._check_may_steer(principal)
-        principal.require_every_topic()
         await self._steering.pause_moves()
 
     async def resume(self, principal: Principal) -> None:
         self._check_may_steer(principal)
-        principal.require_every_topic()
         await self._steering.resume_moves()
 
 
@@ -230,7 +229,7 @@ class _VisibleTopics:
 
     def name(self, topic_id: str) -> str | None:
         entry = self._image.catalog.get(topic_id)
-        if entry is None or entry.topic is None or not self._principal.may_see(entry.topic.name):
+        if entry is None or entry.topic is None or not self._principal.may_on_topic(Action.LOOK, entry.topic.name):
             return None
         return entry.topic.name
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.commits import CommitFields, CommittedItem, CommitView, PositionFields
 from app.calls.problem_item import problem_item
 from app.gateway.dependencies import Gateway
@@ -15,6 +15,7 @@ from app.services.membership import GroupMembership
 from app.services.node_lag import answer_of_node
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import PROTOCOL_OF_COMMITS
 from cluster.model.values import Group, GroupMode, Topic
 from storage.rpc.membership_messages import Ownership
@@ -32,7 +33,7 @@ class _Commit:
 
 
 class CommitService:
-    """A commit is an acknowledgement of everything below an offset, and needs the same scope, `read`."""
+    """A commit is an acknowledgement of everything below an offset, and needs the same right."""
 
     def __init__(
         self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, membership: GroupMembership
@@ -46,8 +47,7 @@ class CommitService:
     async def commit(self, name: str, fields: CommitFields, principal: Principal) -> CommitView:
         """A result per position, in order. Raises ServerError where all fail alike, and where the request itself is at
         fault; nothing is done then."""
-        principal.require(Scope.READ)
-        principal.require_use_of_group(name)
+        principal.require_on_group(Action.SETTLE, name)
         commits = [await self._checked(index, each, principal) for index, each in enumerate(fields.offsets)]
         _refuse_twice(commits)
         group = await self._catalog.group(name)
@@ -76,7 +76,7 @@ class CommitService:
 
     async def _checked(self, index: int, fields: PositionFields, principal: Principal) -> _Commit:
         place = f"offsets[{index}]"
-        topic = await self._catalog.topic(fields.topic, principal, field=f"{place}.topic")
+        topic = await self._catalog.topic(fields.topic, principal, Action.SETTLE, field=f"{place}.topic")
         topic = await self._catalog.grown(topic, fields.partition)
         self._catalog.check_partition(topic, fields.partition, field=f"{place}.partition")
         return _Commit(topic, fields)

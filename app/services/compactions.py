@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.compactions import (
     IDLE,
     RUNNING,
@@ -18,6 +18,7 @@ from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 from storage.rpc.compaction_messages import CompactRequest, CompactResponse
 
@@ -29,7 +30,7 @@ UNHEARD_RETRY_MS = 500
 
 
 class CompactionService:
-    """Needs the scope `admin`, also to see how it goes: that names nodes."""
+    """Needs the right to manage the topic, also to see how it goes: that names nodes."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
         self._nodes = gateway.nodes
@@ -40,8 +41,7 @@ class CompactionService:
         """Returns at once; `state` tells how it goes. A node that starts anew meanwhile does not know of it. Raises
         ServerError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, TOPIC_NOT_COMPACTED; and when it failed everywhere and alike,
         UNAVAILABLE, UNSUPPORTED (nodes of an earlier version)."""
-        principal.require(Scope.ADMIN)
-        topic = await self._catalog.compacted_topic(name, principal)
+        topic = await self._catalog.compacted_topic(name, principal, Action.MANAGE)
         for number in partitions or ():
             topic = await self._catalog.grown(topic, number)
             self._catalog.check_partition(topic, number)
@@ -49,8 +49,7 @@ class CompactionService:
 
     async def state(self, name: str, principal: Principal) -> CompactionView:
         """Raises ServerError as `ask`."""
-        principal.require(Scope.ADMIN)
-        topic = await self._catalog.compacted_topic(name, principal)
+        topic = await self._catalog.compacted_topic(name, principal, Action.MANAGE)
         return await self._view(topic, range(topic.partitions), is_asked=False)
 
     async def _view(self, topic: Topic, numbers: Iterable[int], *, is_asked: bool) -> CompactionView:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable
 
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.deletions import DeleteCommand, DeletionItem, DeletionView, UndoneView
 from app.calls.problem_item import problem_item
 from app.gateway.dependencies import Gateway
@@ -11,6 +11,7 @@ from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import PROTOCOL_OF_DELETIONS
 from cluster.model.values import Topic
 from storage.rpc.deletion_messages import DeleteRequest, DeleteResponse
@@ -18,7 +19,7 @@ from storage.rpc.node_api import NodeApi
 
 
 class DeletionService:
-    """Needs the scope `purge`, also to see what it would come to: that names groups, and what they have not done."""
+    """Needs the right to purge, also to see what it would come to: that names groups, and what they have not done."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
         self._gateway = gateway
@@ -30,8 +31,7 @@ class DeletionService:
         """Durable on return, and safe to repeat: it goes on from where it was. Raises ServerError TOPIC_NOT_FOUND,
         PARTITION_NOT_FOUND, NODES_TOO_OLD; and when it failed everywhere and alike, OFFSET_OUT_OF_RANGE,
         UNAVAILABLE."""
-        principal.require(Scope.PURGE)
-        topic = await self._catalog.topic(name, principal, field="topic")
+        topic = await self._catalog.topic(name, principal, Action.PURGE, field="topic")
         values = await self._values(topic, command, principal)
         if not command.is_dry_run:
             await self._known_by_all.require(PROTOCOL_OF_DELETIONS, "deletion of messages")
@@ -65,7 +65,7 @@ class DeletionService:
         if isinstance(command.values, int):
             present = [number for number in range(topic.partitions) if not self._leaders.is_gone(topic.id, number)]
             return dict.fromkeys(present, command.values)
-        await self._catalog.topic_with_partition(topic.name, max(command.values), principal)
+        await self._catalog.topic_with_partition(topic.name, max(command.values), principal, Action.PURGE)
         return command.values
 
     async def _ask(self, request: DeleteRequest, deadline_ms: int) -> DeleteResponse:
@@ -80,7 +80,7 @@ class DeletionService:
         groups = [
             UndoneView(group.name, undone)
             for group, undone in named
-            if group is not None and principal.may_use_group(group.name)
+            if group is not None and principal.knows_group(group.name)
         ]
         return DeletionItem(
             partition,

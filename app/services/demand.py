@@ -3,7 +3,7 @@
 A look costs as much as that of the group's offsets and stores nothing: it may be repeated every few seconds.
 """
 
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.demand import DemandQuery, DemandView
 from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
@@ -30,8 +30,7 @@ class DemandService:
 
     async def demand(self, name: str, query: DemandQuery, principal: Principal) -> DemandView:
         """Raises ServerError: GROUP_NOT_FOUND, TOPIC_NOT_FOUND, and why nothing is known where that is so of all."""
-        principal.require(Scope.READ)
-        principal.require_use_of_group(name)
+        principal.require_progress_of(name)
         group = await self._catalog.group(name)
         answered = await self._groups.ask_positions(group, query.topics, principal, consumers_max=CONSUMERS_MAX)
         faults = [each.answer for each in answered if isinstance(each.answer, ServerError)]

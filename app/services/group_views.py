@@ -17,7 +17,7 @@ def group_view(group: Group, metadata: MetadataView, principal: Principal) -> Gr
     paused: list[PausedView] = []
     for pause in group.pauses:
         topic = metadata.topic_by_id(pause.topic_id)
-        if topic is not None and principal.may_see(topic.name):
+        if topic is not None and principal.knows_topic(topic.name):
             paused.append(PausedView(topic.name, pause.partitions or None, pause.since_ms))
         elif pause.topic_id == EVERY_TOPIC:
             paused.append(PausedView(None, None, pause.since_ms))

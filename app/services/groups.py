@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.group_modes import check_mode
 from app.calls.groups import (
     GroupFields,
@@ -27,6 +27,7 @@ from app.services.group_views import group_view, position_of, progress_view
 from app.services.log_ends import LogEnds
 from app.services.members import MemberService
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic
 from storage.rpc.messages import PositionsResponse
 
@@ -47,7 +48,7 @@ _Sources = tuple[str, ...] | msgspec.UnsetType | None
 
 
 class GroupService:
-    """Everything about groups but receiving: settings need the scope `admin`, looking `read`."""
+    """Everything about groups but receiving: settings need the right to manage it, looking the one to look."""
 
     def __init__(
         self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, ends: LogEnds, members: MemberService
@@ -63,9 +64,8 @@ class GroupService:
 
         Raises ServerError GROUP_EXISTS (with others), WRONG_GROUP_MODE, INVALID_NAME, INVALID_FIELD.
         """
-        principal.require(Scope.ADMIN)
+        principal.require_on_group(Action.MANAGE, name)
         check_name(name, field="group")
-        principal.require_group(name)
         changes = fields.settings or GroupSettingsFields()
         check_mode_settings(changes, fields.mode or GroupMode.SHARED)
         sources = _sources_of(changes, principal)
@@ -88,9 +88,8 @@ class GroupService:
 
         Raises ServerError GROUP_NOT_FOUND, WRONG_GROUP_MODE, INVALID_FIELD, INVALID_NAME.
         """
-        principal.require(Scope.ADMIN)
+        principal.require_on_group(Action.MANAGE, name)
         check_name(name, field="group")
-        principal.require_group(name)
         changes = fields.settings or GroupSettingsFields()
         sources = _sources_of(changes, principal)
         existing = await self._catalog.latest_group(name) or await self._catalog.group(name)
@@ -107,10 +106,10 @@ class GroupService:
         return self._view(updated, principal)
 
     def list_page(self, principal: Principal, *, limit: int, after: str) -> GroupListing:
-        principal.require(Scope.READ)
+        principal.require_somewhere(Action.LOOK)
         found: list[GroupView] = []
         for group in self._gateway.metadata.groups():
-            if group.name > after and principal.may_see_group(group.name):
+            if group.name > after and principal.may_on_group(Action.LOOK, group.name):
                 if len(found) == limit:
                     return GroupListing(found, found[-1].name)
                 found.append(self._view(group, principal))
@@ -118,8 +117,7 @@ class GroupService:
 
     async def describe(self, name: str, principal: Principal) -> GroupView:
         """With the members of an exclusive group. Raises ServerError GROUP_NOT_FOUND."""
-        principal.require(Scope.READ)
-        principal.require_group(name)
+        principal.require_on_group(Action.LOOK, name)
         group = await self._catalog.group(name)
         view = self._view(group, principal)
         if group.mode is GroupMode.EXCLUSIVE:
@@ -133,8 +131,7 @@ class GroupService:
 
     async def delete(self, name: str, principal: Principal) -> None:
         """Raises ServerError GROUP_NOT_FOUND."""
-        principal.require(Scope.ADMIN)
-        principal.require_group(name)
+        principal.require_on_group(Action.MANAGE, name)
         await self._catalog.group(name)
         await self._gateway.groups.delete(name)
 
@@ -142,8 +139,7 @@ class GroupService:
         self, name: str, topic_names: list[str], principal: Principal, *, field: str = "topic"
     ) -> OffsetsView:
         """The group's progress, asked from the leaders. `field` is what names the topics. Raises ServerError."""
-        principal.require(Scope.READ)
-        principal.require_use_of_group(name)
+        principal.require_progress_of(name)
         group = await self._catalog.group(name)
         views: list[ProgressView] = []
         for each in await self.ask_positions(group, topic_names, principal, field=field):
@@ -182,9 +178,9 @@ class GroupService:
     async def _require_what_it_reads(self, group: Group, principal: Principal) -> None:
         """Where a group's dead letters go, its messages go: who says where needs the right on every topic that the
         group reads. Raises ServerError FORBIDDEN, also where that cannot be told, or UNAVAILABLE."""
-        if principal.is_for_every_topic:
+        if principal.may_on_every_topic(Action.MANAGE):
             return
-        foreign = [topic for topic in self._catalog.topics() if not principal.may_see(topic.name)]
+        foreign = [topic for topic in self._catalog.topics() if not principal.may_on_topic(Action.MANAGE, topic.name)]
         places = self._places(foreign)
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = "there are too many topics to tell what the group reads: it takes a token for every topic"
@@ -238,8 +234,8 @@ class GroupService:
 
     async def _topics(self, names: list[str], principal: Principal, field: str) -> list[Topic]:
         if names:
-            return [await self._catalog.topic(name, principal, field=field) for name in names]
-        return [topic for topic in self._catalog.topics() if principal.may_see(topic.name)]
+            return [await self._catalog.topic(name, principal, Action.LOOK, field=field) for name in names]
+        return [topic for topic in self._catalog.topics() if principal.may_on_topic(Action.LOOK, topic.name)]
 
 
 def _sources_of(changes: GroupSettingsFields, principal: Principal) -> _Sources:
@@ -250,13 +246,12 @@ def _sources_of(changes: GroupSettingsFields, principal: Principal) -> _Sources:
         return msgspec.UNSET
     if target is None:
         return None
-    principal.require_topic(target)
-    if principal.is_for_every_topic:
-        return None
-    if len(principal.topics) > DEAD_LETTER_SOURCES_MAX:
+    principal.require_on_topic(Action.MANAGE, target)
+    patterns = principal.topic_patterns(Action.MANAGE)
+    if patterns is not None and len(patterns) > DEAD_LETTER_SOURCES_MAX:
         detail = f"the token has more than {DEAD_LETTER_SOURCES_MAX} patterns of topics: it takes one for every topic"
         raise ServerError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
-    return principal.topics
+    return patterns
 
 
 def _refuse_other_settings(group: Group, fields: GroupFields, sources: _Sources) -> None:

@@ -2,7 +2,7 @@
 
 from acklog.wire.identifiers import MessageId, parse_message_id
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.inspect import FailureReasonView, GroupState, InspectedView
 from app.calls.message_view import MessageView, view_of
 from app.calls.receive import LIMITS
@@ -10,6 +10,7 @@ from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 from storage.rpc.inspect_messages import InspectRequest, MessageInGroup
 
@@ -23,14 +24,14 @@ class InspectService:
     async def look(self, text: str, principal: Principal) -> InspectedView:
         """Raises ServerError INVALID_MESSAGE_ID, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, MESSAGE_NOT_FOUND,
         MESSAGE_EXPIRED."""
-        principal.require(Scope.READ)
+        principal.require_somewhere(Action.RECEIVE)
         message_id = parse_message_id(text)
         if message_id is None:
             raise ServerError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field="messageId")
         place = message_id.topic_id, message_id.partition
         for fault in (await self._catalog.look_for([place])).values():
             raise fault
-        topic = self._catalog.topic_at(place, principal, field="messageId")
+        topic = self._catalog.topic_at(place, principal, Action.RECEIVE, field="messageId")
         return await self._inspect(message_id, topic, principal)
 
     async def _inspect(self, message_id: MessageId, topic: Topic, principal: Principal) -> InspectedView:
@@ -58,9 +59,7 @@ class InspectService:
         """Those of deleted groups, which the node forgets a little later, are left out, and those of others."""
         named = [(self._catalog.group_name(group.group_id), group) for group in groups]
         return [
-            self._group_state(name, group)
-            for name, group in named
-            if name is not None and principal.may_use_group(name)
+            self._group_state(name, group) for name, group in named if name is not None and principal.knows_group(name)
         ]
 
     def _group_state(self, name: str, group: MessageInGroup) -> GroupState:

@@ -1,6 +1,6 @@
 """Members of exclusive groups that say so themselves: joining, heartbeats, leaving; and a look at all of them.
 
-Taking part is receiving: it takes the scope `read`, the group, and every topic that is subscribed to.
+Taking part is receiving: it takes that right on the group, and on every topic that is subscribed to.
 """
 
 from functools import partial
@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.members import (
     GroupMemberView,
     HeartbeatFields,
@@ -25,6 +25,7 @@ from app.services.catalog import Catalog
 from app.services.membership import GroupMembership
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Group, GroupMode
 from storage.rpc.membership_messages import LEAVE, STEP_OUT, HeartbeatResponse, MemberDescription, Ownership
 
@@ -47,9 +48,10 @@ class MemberService:
         """Also for a member that is there: it subscribes to this from now on. Raises ServerError TOPIC_NOT_FOUND,
         MEMBER_EXISTS, TOO_MANY_MEMBERS."""
         group = await self._group(group_name, member, principal)
-        topics = [await self._catalog.topic(name, principal, field="topics") for name in fields.topics]
+        topics = [await self._catalog.topic(name, principal, Action.RECEIVE, field="topics") for name in fields.topics]
+        own = principal.topic_patterns(Action.RECEIVE) if fields.patterns else None
         for pattern in fields.patterns:
-            if not principal.is_for_every_topic and pattern not in principal.topics:
+            if own is not None and pattern not in own:
                 detail = f"the token is not for all topics like {pattern!r}: it may name patterns of its own, or topics"
                 raise ServerError(ProblemCode.FORBIDDEN, detail, field="patterns")
         subscription = Subscription(
@@ -102,8 +104,7 @@ class MemberService:
 
     async def members(self, group_name: str, principal: Principal) -> MembersView:
         """Without the topics that the token is not for."""
-        principal.require(Scope.READ)
-        principal.require_use_of_group(group_name)
+        principal.require_progress_of(group_name)
         return await self.members_of(_exclusive(await self._catalog.group(group_name)), principal)
 
     async def members_of(self, group: Group, principal: Principal) -> MembersView:
@@ -112,8 +113,7 @@ class MemberService:
         return MembersView(group.name, answer.group_epoch, [self._view(each, principal) for each in answer.members])
 
     async def _group(self, name: str, member: str, principal: Principal) -> Group:
-        principal.require(Scope.READ)
-        principal.require_use_of_group(name)
+        principal.require_on_group(Action.RECEIVE, name)
         check_member(member)
         return _exclusive(await self._catalog.group(name))
 
@@ -152,7 +152,7 @@ class MemberService:
     def _name(self, topic_id: str, principal: Principal | None) -> str:
         """ "" where it is not known here, or not for the principal to see."""
         name = self._catalog.topic_name(topic_id) or ""
-        return name if principal is None or principal.may_see(name) else ""
+        return name if principal is None or principal.knows_topic(name) else ""
 
 
 def _exclusive(group: Group) -> Group:

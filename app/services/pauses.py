@@ -1,13 +1,14 @@
 """Pausing groups, and letting them go on."""
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.groups import GroupView
 from app.calls.pauses import PauseCommand
 from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
 from app.services.group_views import group_view
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.pauses import EVERY_TOPIC, with_pause, without_pause
 from cluster.model.values import Pause, Topic
 
@@ -50,12 +51,11 @@ class PauseService:
         return group_view(group, self._gateway.metadata, principal)
 
     async def _named(self, name: str, command: PauseCommand, principal: Principal) -> Topic | None:
-        principal.require(Scope.ADMIN)
-        principal.require_group(name)
+        principal.require_on_group(Action.MANAGE, name)
         await self._catalog.group(name)
         if command.topic is None:
             return None
-        topic = await self._catalog.topic(command.topic, principal, field="topic")
+        topic = await self._catalog.topic(command.topic, principal, Action.MANAGE, field="topic")
         for partition in command.partitions:
-            await self._catalog.topic_with_partition(command.topic, partition, principal)
+            await self._catalog.topic_with_partition(command.topic, partition, principal, Action.MANAGE)
         return topic

@@ -6,7 +6,7 @@ import structlog
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.names import check_name
 from app.calls.producers import OpenFields, ProducerView
 from app.gateway.dependencies import Gateway
@@ -16,6 +16,7 @@ from app.services.confirmations import Confirmations
 from app.services.fan_out import ask_each
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.action import Action
 from cluster.model.fenced_producer import fenced
 from cluster.model.values import NamedProducer, Topic
 from storage.rpc.messages import KnownKeysRequest
@@ -41,7 +42,7 @@ class ProducerService:
 
         Raises ServerError: INVALID_NAME, TOO_MANY_PRODUCERS, NODES_TOO_OLD, UNAVAILABLE, and as a send about its topic.
         """
-        principal.require(Scope.WRITE)
+        principal.require_somewhere(Action.SEND)
         check_name(name, field="producer")
         topic, _ = await self._catalog.topic_for_send(topic_name, principal, is_wanted=lambda _: True, field="topic")
         instance = fields.instance_id or id_from_bits(self._gateway.entropy.bits64())

@@ -5,7 +5,7 @@ from collections import Counter
 
 from acklog.wire.identifiers import parse_receipt
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.group_modes import check_keys_in_order, check_mode, check_takes_filters
 from app.calls.patience import Patience
 from app.calls.receive import IN_FLIGHT_LIMIT, LIMITS, ReceiveCommand, Received
@@ -20,6 +20,7 @@ from app.services.quotas import QuotaService
 from app.services.settle import PlacedItem, SettleService
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Group, GroupMode
 from storage.rpc.membership_messages import JOIN
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse, SettleItem
@@ -48,9 +49,8 @@ class ReceiveService:
 
     async def receive(self, command: ReceiveCommand, principal: Principal, patience: Patience) -> Received:
         """Raises ServerError. When the client is gone the result is empty, and nothing stays leased."""
-        principal.require(Scope.READ)
-        principal.require_use_of_group(command.group)
-        topics = [await self._catalog.topic(name, principal) for name in command.queues]
+        _require_receive(command, principal)
+        topics = [await self._catalog.topic(name, principal, Action.RECEIVE) for name in command.queues]
         group, is_created = await self._catalog.group_for_receive(command.group, principal, command.mode)
         check_mode(group, command.mode)
         check_keys_in_order(group, topics)
@@ -135,3 +135,13 @@ class ReceiveService:
         if deliveries:
             self._metrics.count_released(len(deliveries))
             await self._settle.settle(deliveries, "release")
+
+
+def _require_receive(command: ReceiveCommand, principal: Principal) -> None:
+    """All that the call touches, before any of it is looked for: which of several topics there is shows nothing of the
+    others. Raises ServerError FORBIDDEN."""
+    actions = (Action.RECEIVE, Action.SETTLE) if command.auto_ack else (Action.RECEIVE,)
+    for action in actions:
+        principal.require_on_group(action, command.group)
+        for name in command.queues:
+            principal.require_on_topic(action, name)

@@ -1,7 +1,7 @@
 """Reading the log as it is: no group, no lease."""
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.patience import Patience
 from app.calls.records import FirstOffset, ReadFrom, RecordsCommand, RecordsRead
 from app.gateway.dependencies import Gateway
@@ -13,6 +13,7 @@ from app.services.quotas import QuotaService
 from app.services.replica_reads import ReplicaReads
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 from storage.rpc.messages import RecordsRequest, RecordsResponse
 from storage.rpc.node_api import NodeApi
@@ -38,8 +39,7 @@ class RecordsService:
 
     async def read(self, command: RecordsCommand, principal: Principal, patience: Patience) -> RecordsRead:
         """Raises ServerError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
-        principal.require(Scope.READ)
-        topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
+        topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal, Action.RECEIVE)
         await self._quotas.admit_read(principal)
         request = RecordsRequest(
             topic.id,

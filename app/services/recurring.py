@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.names import check_name
 from app.calls.recurring import RecurringListing, RecurringView, RecurringWish, TemplateView
 from app.gateway.dependencies import Gateway
@@ -16,6 +16,7 @@ from app.services.catalog import Catalog
 from app.services.confirmations import Confirmations
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.action import Action
 from cluster.model.recurrence import CronFaultError, Recurrence, ZoneFaultError, check_rule
 from cluster.model.recurring_schedule import (
     MISSED_GRACE_MS,
@@ -47,9 +48,9 @@ class RecurringService:
         Raises SCHEDULE_EXISTS (with others), TOO_MANY_SCHEDULES, NODES_TOO_OLD, INVALID_NAME, INVALID_CRON,
         INVALID_FIELD, MISSING_FIELD.
         """
-        principal.require(Scope.WRITE)
+        principal.require_on_topic(Action.SEND, topic_name)
         check_name(name, field="schedule")
-        topic = await self._catalog.topic(topic_name, principal, field="topic")
+        topic = await self._catalog.topic(topic_name, principal, Action.SEND, field="topic")
         record = wish.record
         if isinstance(record, UnsetType):
             raise ServerError(ProblemCode.MISSING_FIELD, "say what is to be sent", field="message")
@@ -68,9 +69,9 @@ class RecurringService:
 
     async def update(self, topic_name: str, name: str, wish: RecurringWish, principal: Principal) -> RecurringView:
         """Change what `wish` names. Raises SCHEDULE_NOT_FOUND, INVALID_CRON, INVALID_FIELD."""
-        principal.require(Scope.WRITE)
+        principal.require_on_topic(Action.SEND, topic_name)
         check_name(name, field="schedule")
-        topic = await self._catalog.topic(topic_name, principal, field="topic")
+        topic = await self._catalog.topic(topic_name, principal, Action.SEND, field="topic")
         changed = await self._recurring.update(
             topic, name, lambda before, now_ms: _revised(before, wish, topic, now_ms)
         )
@@ -78,9 +79,9 @@ class RecurringService:
 
     async def describe(self, topic_name: str, name: str, principal: Principal) -> RecurringView:
         """Raises SCHEDULE_NOT_FOUND."""
-        principal.require(Scope.READ)
+        principal.require_on_topic(Action.RECEIVE, topic_name)
         check_name(name, field="schedule")
-        topic = await self._catalog.topic(topic_name, principal, field="topic")
+        topic = await self._catalog.topic(topic_name, principal, Action.RECEIVE, field="topic")
         found = self._metadata.recurring.find(topic.id, name)
         if found is None:  # another gateway may have made it a moment ago
             await self._confirmations.confirm_all(keys.recurring_of(topic.id), f"whether there is a schedule {name!r}")
@@ -91,8 +92,7 @@ class RecurringService:
 
     async def list(self, topic_name: str, principal: Principal, *, limit: int, after: str) -> RecurringListing:
         """By name."""
-        principal.require(Scope.READ)
-        topic = await self._catalog.topic(topic_name, principal, field="topic")
+        topic = await self._catalog.topic(topic_name, principal, Action.LOOK, field="topic")
         found = [each for each in self._metadata.recurring.of_topic(topic.id) if each.name > after]
         views = [self._view(each, topic) for each in found[:limit]]
         for view in views:
@@ -102,9 +102,9 @@ class RecurringService:
     async def delete(self, topic_name: str, name: str, principal: Principal) -> None:
         """Nothing is sent any more, once the partition's leader has heard of it; to ask again is fine. Raises
         INVALID_NAME."""
-        principal.require(Scope.WRITE)
+        principal.require_on_topic(Action.SEND, topic_name)
         check_name(name, field="schedule")
-        await self._recurring.delete(await self._catalog.topic(topic_name, principal, field="topic"), name)
+        await self._recurring.delete(await self._catalog.topic(topic_name, principal, Action.SEND, field="topic"), name)
 
     def _view(self, schedule: RecurringSchedule, topic: Topic) -> RecurringView:
         rule = schedule.rule

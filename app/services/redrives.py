@@ -4,7 +4,7 @@ from msgspec import UNSET
 
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.redrives import RedriveCommand, RedriveListing, RedrivePartView, RedriveView
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
@@ -14,6 +14,7 @@ from app.services.group_views import position_of
 from app.services.groups import DEAD_LETTER_SOURCES_MAX
 from app.services.log_ends import LogEnds
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.redrives import ChosenLetter, LetterRange, RedriveJob, RedrivePart
 from cluster.model.values import Group, Topic
 from storage.rpc.messages import PositionsResponse
@@ -33,12 +34,13 @@ class RedriveService:
     async def start(self, name: str, command: RedriveCommand, principal: Principal) -> RedriveView:
         """Durable on return. TOPIC_NOT_FOUND, MESSAGE_NOT_FOUND, REDRIVE_UNDER_WAY, TOO_MANY_REDRIVES,
         NODES_TOO_OLD."""
-        principal.require(Scope.READ)
-        principal.require(Scope.WRITE)
-        principal.require_use_of_group(name)
+        principal.require_on_group(Action.SETTLE, name)
+        principal.require_on_group(Action.SEND, name)
         group = await self._catalog.group(name)
         topic = await self._letters_topic(group, command.topic, principal)
-        target = None if command.to is None else await self._catalog.topic(command.to, principal, field="to")
+        target = (
+            None if command.to is None else await self._catalog.topic(command.to, principal, Action.SEND, field="to")
+        )
         if target is not None and target.id == topic.id:
             raise ServerError(ProblemCode.INVALID_FIELD, "is where the letters are", field="to")
         chosen = None if command.letters is None else self._chosen(topic, command.letters)
@@ -58,8 +60,7 @@ class RedriveService:
 
     async def list(self, name: str, principal: Principal) -> RedriveListing:
         """All that is kept of the group's, without their partitions."""
-        principal.require(Scope.READ)
-        principal.require_use_of_group(name)
+        principal.require_progress_of(name)
         group = await self._catalog.group(name)
         jobs = [
             job for job in self._metadata.redrives.all() if job.group_id == group.id and self._may_see(job, principal)
@@ -74,19 +75,18 @@ class RedriveService:
 
     async def look(self, name: str, job_id: str, principal: Principal) -> RedriveView:
         """REDRIVE_NOT_FOUND."""
-        principal.require(Scope.READ)
+        principal.require_progress_of(name)
         group, job = await self._find(name, job_id, principal)
         return self._view(job, group, await self._redrives.parts(job), with_parts=True)
 
     async def cancel(self, name: str, job_id: str, principal: Principal) -> RedriveView:
         """Nothing more is begun of it; one that is over stays as it was. REDRIVE_NOT_FOUND."""
-        principal.require(Scope.WRITE)
+        principal.require_on_group(Action.SEND, name)
         group, job = await self._find(name, job_id, principal)
         cancelled = await self._redrives.cancel(group.id, job.id)
         return self._view(cancelled, group, await self._redrives.parts(cancelled), with_parts=True)
 
     async def _find(self, name: str, job_id: str, principal: Principal) -> tuple[Group, RedriveJob]:
-        principal.require_use_of_group(name)
         group = await self._catalog.group(name)
         job = self._metadata.redrives.find(group.id, job_id)
         if job is None:
@@ -98,16 +98,17 @@ class RedriveService:
 
     def _may_see(self, job: RedriveJob, principal: Principal) -> bool:
         topic = self._metadata.topic_by_id(job.topic_id)
-        return principal.is_for_every_topic if topic is None else principal.may_see(topic.name)
+        return principal.knows_every_topic() if topic is None else principal.knows_topic(topic.name)
 
     async def _letters_topic(self, group: Group, name: str | None, principal: Principal) -> Topic:
         if name is not None:
-            return await self._catalog.topic(name, principal, field="topic")
+            return await self._catalog.topic(name, principal, Action.SETTLE, field="topic")
         ending, chosen = f".{group.name}.dlq", group.settings.dead_letter_topic
         found = [
             topic
             for topic in self._catalog.topics()
-            if (topic.name.endswith(ending) or topic.name == chosen) and principal.may_see(topic.name)
+            if (topic.name.endswith(ending) or topic.name == chosen)
+            and principal.may_on_topic(Action.SETTLE, topic.name)
         ]
         if len(found) != 1:
             names = [topic.name for topic in found[:10]]
@@ -194,9 +195,8 @@ def _state_of(job: RedriveJob, topic: Topic | None) -> str:
 
 def _targets_of(principal: Principal) -> tuple[str, ...] | None:
     """No letter goes further than the token does, whatever it says of where it came from (rule R39)."""
-    if principal.is_for_every_topic:
-        return None
-    if len(principal.topics) > DEAD_LETTER_SOURCES_MAX:
+    patterns = principal.topic_patterns(Action.SEND)
+    if patterns is not None and len(patterns) > DEAD_LETTER_SOURCES_MAX:
         detail = f"the token has more than {DEAD_LETTER_SOURCES_MAX} patterns of topics: it takes one for every topic"
         raise ServerError(ProblemCode.FORBIDDEN, detail)
-    return principal.topics
+    return patterns

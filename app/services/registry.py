@@ -33,6 +33,7 @@ from app.services.seeks import SeekService
 from app.services.send import SendService
 from app.services.settle import SettleService
 from app.services.tables import TableService
+from app.services.tokens import TokenService
 from app.services.topics import TopicService
 from app.services.traced_receive import TracedReceiveService
 from app.services.traced_send import TracedSendService
@@ -102,4 +103,5 @@ class Services:
         self.seeks = SeekService(gateway, catalog, leaders, self.groups)
         self.commits = CommitService(gateway, catalog, leaders, self.membership)
         self.cluster = ClusterService(gateway, catalog)
+        self.tokens = TokenService(gateway)
         self.unclean_elections = UncleanElections(gateway, catalog)

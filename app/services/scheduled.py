@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from acklog.wire.identifiers import MessageId, ScheduleId
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.scheduled import MoveInTime, ScheduledCursor, ScheduledListing, ScheduledRange, ScheduledView
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
@@ -17,6 +17,7 @@ from app.services.delayed_sends import PROTOCOL_WHAT, check_year
 from app.services.fan_out import ask_each
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import PROTOCOL_OF_DELAYS
 from cluster.model.values import PartitionLife, Topic
 from storage.rpc.node_api import NodeApi
@@ -47,8 +48,7 @@ class ScheduledService:
         self, name: str, page: ScheduledRange, principal: Principal, cursor_text: CursorText
     ) -> ScheduledListing:
         """In the order of time; those of one time by partition and arrival."""
-        principal.require(Scope.READ)
-        topic = await self._catalog.topic(name, principal, field="topic")
+        topic = await self._catalog.topic(name, principal, Action.LOOK, field="topic")
         self._known_by_all.check(PROTOCOL_OF_DELAYS, PROTOCOL_WHAT)
         numbers = [number for number in range(topic.partitions) if not self._is_gone(topic, number)]
 
@@ -78,31 +78,30 @@ class ScheduledService:
         return ScheduledListing(_each_once(views), pending, None if next_ is None else cursor_text(next_))
 
     async def look(self, name: str, schedule_id: ScheduleId, principal: Principal) -> ScheduledView:
-        principal.require(Scope.READ)
-        return await self._ask(name, schedule_id, principal, "look")
+        topic = await self._catalog.topic(name, principal, Action.RECEIVE, field="topic")
+        return await self._ask(topic, schedule_id, "look")
 
     async def cancel(self, name: str, schedule_id: ScheduleId, principal: Principal) -> ScheduledView:
-        principal.require(Scope.WRITE)
-        return await self._ask(name, schedule_id, principal, "cancel")
+        topic = await self._catalog.topic(name, principal, Action.SEND, field="topic")
+        return await self._ask(topic, schedule_id, "cancel")
 
     async def move(self, name: str, schedule_id: ScheduleId, move: MoveInTime, principal: Principal) -> ScheduledView:
-        principal.require(Scope.WRITE)
+        principal.require_on_topic(Action.SEND, name)
         at_ms, delay_ms = (-1, 0) if move.schedule is None else (move.schedule.at_ms, move.schedule.delay_ms)
         if at_ms >= 0:
             check_year(at_ms, self._clock.now_ms(), "deliverAt")
-        return await self._ask(name, schedule_id, principal, "move", at_ms=at_ms, delay_ms=delay_ms)
+        topic = await self._catalog.topic(name, principal, Action.SEND, field="topic")
+        return await self._ask(topic, schedule_id, "move", at_ms=at_ms, delay_ms=delay_ms)
 
     async def _ask(
         self,
-        name: str,
+        topic: Topic,
         schedule_id: ScheduleId,
-        principal: Principal,
         action: str,
         *,
         at_ms: int = -1,
         delay_ms: int = -1,
     ) -> ScheduledView:
-        topic = await self._catalog.topic(name, principal, field="topic")
         topic_id, number, epoch, offset = schedule_id
         if topic_id != topic.id or number >= topic.partitions:
             raise ServerError(ProblemCode.MESSAGE_NOT_FOUND, f"no such message is scheduled in {topic.name!r}")

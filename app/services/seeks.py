@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.groups import ProgressView, SeekCommand, SeekItem, SeekView
 from app.calls.position_copy import CopiedItem, CopyFields, CopyView
 from app.calls.problem_item import problem_item
@@ -15,6 +15,7 @@ from app.services.fan_out import ask_each
 from app.services.groups import GroupService
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Group, Topic
 from storage.rpc.inspect_messages import InspectRequest
 from storage.rpc.messages import SeekRequest, SeekResponse
@@ -22,7 +23,7 @@ from storage.rpc.node_api import NodeApi
 
 
 class SeekService:
-    """Needs the scope `admin`. What can be seen as it would be with a dry run is left as it is by that."""
+    """Needs the right to seek, on the group and the topic. A dry run says what it would come to, and leaves it."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, groups: GroupService) -> None:
         self._gateway = gateway
@@ -33,14 +34,13 @@ class SeekService:
     async def seek(self, name: str, command: SeekCommand, principal: Principal) -> SeekView:
         """Set the group's progress, or only say where it would be. Raises ServerError when it failed everywhere and
         alike: what failed here may have been done there."""
-        principal.require(Scope.ADMIN)
-        principal.require_use_of_group(name)
+        principal.require_on_group(Action.SEEK, name)
         group = await self._catalog.group(name)
         if command.partition is None:
-            topic = await self._catalog.topic(command.topic, principal, field="topic")
+            topic = await self._catalog.topic(command.topic, principal, Action.SEEK, field="topic")
             numbers = [number for number in range(topic.partitions) if not self._leaders.is_gone(topic.id, number)]
         else:
-            topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
+            topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal, Action.SEEK)
             numbers = [command.partition]
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
         if command.message is not None:
@@ -64,14 +64,18 @@ class SeekService:
     async def copy(self, name: str, fields: CopyFields, principal: Principal) -> CopyView:
         """Let the group go on where another one is, partition by partition; where that one has not read, it stays.
         Raises ServerError when it failed everywhere and alike, as `seek` does."""
-        principal.require(Scope.ADMIN)
-        principal.require_use_of_group(name)
+        principal.require_on_group(Action.SEEK, name)
         group = await self._catalog.group(name)
         if fields.from_group == name:
             raise ServerError(ProblemCode.INVALID_FIELD, "is the group itself", field="from")
         await self._catalog.group(fields.from_group, field="from")
         found = (await self._groups.offsets(fields.from_group, fields.topics or [], principal, field="topics")).offsets
-        ids = {each.topic: (await self._catalog.topic(each.topic, principal, field="topics")).id for each in found}
+        if not fields.topics:  # all that it may see is meant as far as it may seek there
+            found = [each for each in found if principal.may_on_topic(Action.SEEK, each.topic)]
+        ids = {
+            each.topic: (await self._catalog.topic(each.topic, principal, Action.SEEK, field="topics")).id
+            for each in found
+        }
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
 
         async def copy_one(other: ProgressView) -> SeekResponse:

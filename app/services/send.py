@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import PlainRecord, Record
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.send import Outgoing, Produce, Sendable, dedup_id_of, is_later
 from app.calls.send_result import SendResult
 from app.gateway.batching.coalescer import Coalescer, Waiter, of_one_form
@@ -30,6 +30,7 @@ from app.services.quotas import QuotaService, is_send_limited
 from app.services.send_plan import Part, SendPlanner, can_take_some, highest_partition, note_misplaced
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.needed_protocol import PROTOCOL_OF_DELAYS, PROTOCOL_OF_TTL
 from cluster.model.values import Topic
 from storage.rpc.messages import ProduceResponse
@@ -109,8 +110,7 @@ class SendService:
         The topic that it goes to; None, with nothing begun, where it does not exist or delays, for a message that is to
         be seen later, and where a quota has no room now. Raises ServerError where the request is at fault.
         """
-        principal.require(Scope.WRITE)
-        topic = self._catalog.existing(single.queue, principal)
+        topic = self._catalog.existing(single.queue, principal, Action.SEND)
         if topic is None or topic.config.delay_ms:
             return None
         message = single.messages[0]
@@ -234,7 +234,6 @@ class SendService:
     async def _topic_for(self, produce: Produce, principal: Principal) -> tuple[Topic, bool]:
         """The topic, and whether it was created just now: not for a request of which it can take nothing. Raises
         ServerError."""
-        principal.require(Scope.WRITE)
         acks = produce.acks
 
         def is_wanted(topic: Topic) -> bool:
@@ -243,7 +242,7 @@ class SendService:
         if produce.producer is None:
             topic, is_created = await self._catalog.topic_for_send(produce.queue, principal, is_wanted=is_wanted)
         else:  # it was opened for a topic
-            topic, is_created = await self._catalog.topic(produce.queue, principal), False
+            topic, is_created = await self._catalog.topic(produce.queue, principal, Action.SEND), False
             await self._producers.check(topic, produce.producer)
         topic = await self._catalog.with_replicas(topic, acks)
         if acks > topic.replication_factor:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from acklog.wire.identifiers import MessageId, Receipt
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.group_modes import check_acked_by_message_id
 from app.calls.settle import SettleCommand
 from app.gateway.dependencies import Gateway
@@ -17,6 +17,7 @@ from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog, PartitionPlace
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from storage.rpc.messages import SettleItem, SettleRequest, SettleResponse, failure_code
 from storage.rpc.node_api import NodeApi
 
@@ -67,7 +68,7 @@ class SettleService:
 
     async def settle_all(self, settlement: SettleCommand, principal: Principal) -> list[ServerError | None]:
         """A result per item, in order: None for done. Raises ServerError where the request itself is at fault."""
-        principal.require(Scope.READ)
+        principal.require_somewhere(Action.SETTLE)
         results: list[ServerError | None] = [None] * len(settlement.items)
         context = await self._context(settlement, principal)
         unsure = await self._of_unknown_groups(settlement, context)
@@ -254,7 +255,7 @@ class SettleService:
         context = _Context(principal, faults)
         if settlement.kind == "messageId" and len(faults) < len(named):
             try:
-                principal.require_use_of_group(settlement.group)
+                principal.require_on_group(Action.SETTLE, settlement.group)
                 group = await self._catalog.group(settlement.group)
                 check_acked_by_message_id(group)
                 context.group_id = group.id
@@ -265,7 +266,7 @@ class SettleService:
     def _faults_at(self, places: Iterable[PartitionPlace], principal: Principal) -> dict[PartitionPlace, ServerError]:
         faults = {}
         for place in places:
-            found = self._catalog.topic_or_fault_at(place, principal)
+            found = self._catalog.topic_or_fault_at(place, principal, Action.SETTLE)
             if isinstance(found, ServerError):
                 faults[place] = found
         return faults
@@ -275,7 +276,7 @@ class SettleService:
         name = self._catalog.group_name(group_id)
         if name is None:
             return ServerError(ProblemCode.UNAVAILABLE, "the group of this receipt is not known here")
-        if not principal.may_use_group(name):
+        if principal.refuses_group(Action.SETTLE, name):
             return ServerError(ProblemCode.FORBIDDEN, "the token is not for the group that this receipt is of")
         return None
 
@@ -295,7 +296,7 @@ class SettleService:
         if not isinstance(item, Receipt):
             fault = fault or context.group_fault
             group_id = context.group_id
-        elif fault is None and not context.principal.may_use_any_group:
+        elif fault is None and not context.principal.may_on_every_group(Action.SETTLE):
             fault = self._group_fault(group_id, context.principal)
         if fault is not None:
             return fault

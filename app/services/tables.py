@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from acklog.wire.identifiers import MessageId
 from acklog.wire.limits import KEY_BYTES_MAX
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.message_view import MessageView, view_of
 from app.gateway.dependencies import Gateway
 from app.gateway.partition_choice import partition_of_key
@@ -22,6 +22,7 @@ from app.services.fan_out import ask_each
 from app.services.later_mapping import topic_after
 from app.services.quotas import QuotaService
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.mapping_starts import ABOVE_ALL, keeps_order, mapping_at, mappings_below
 from cluster.model.topic_mapping import topic_at
 from cluster.model.values import Topic
@@ -42,10 +43,10 @@ class TableService:
     async def latest(self, name: str, key: str, principal: Principal) -> MessageView:
         """Raises ServerError TOPIC_NOT_FOUND, TOPIC_NOT_COMPACTED, INVALID_FIELD, KEY_NOT_FOUND, RECORDS_CORRUPT,
         UNAVAILABLE, UNSUPPORTED (a node of an earlier version)."""
-        principal.require(Scope.READ)
+        principal.require_on_topic(Action.RECEIVE, name)
         if len(key.encode()) > KEY_BYTES_MAX:
             raise ServerError(ProblemCode.INVALID_FIELD, f"has more than {KEY_BYTES_MAX} bytes", field="key")
-        topic = await self._catalog.compacted_topic(name, principal)
+        topic = await self._catalog.compacted_topic(name, principal, Action.RECEIVE)
         await self._quotas.admit_read(principal)
         deadline_ms = self._leaders.deadline_in(self._timeout_ms)
         for rest in reversed(range(REMAPPED_MAX)):

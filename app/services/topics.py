@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.groups import ProgressView
 from app.calls.names import check_name
 from app.calls.problem_item import problem_item
@@ -35,6 +35,7 @@ from cluster.catalog.topic_defaults import (
     default_replication_factor,
 )
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import GroupMode, Topic, TopicConfig
 from storage.rpc.messages import PositionsResponse
 
@@ -54,8 +55,7 @@ class TopicService:
 
         Raises ServerError TOPIC_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
         """
-        principal.require(Scope.ADMIN)
-        principal.require_topic(name)
+        principal.require_on_topic(Action.MANAGE, name)
         check_name(name, field="topic")
         existing = await self._catalog.latest_topic(name)
         if existing is not None:
@@ -83,10 +83,11 @@ class TopicService:
 
         Raises ServerError TOPIC_NOT_FOUND, DATA_LOSS_NOT_ALLOWED (unless it may), INVALID_FIELD.
         """
-        principal.require(Scope.ADMIN)
-        principal.require_topic(name)
+        principal.require_on_topic(Action.MANAGE, name)
         check_name(name, field="topic")
-        topic = await self._catalog.latest_topic(name) or await self._catalog.topic(name, principal, field="topic")
+        topic = await self._catalog.latest_topic(name) or await self._catalog.topic(
+            name, principal, Action.MANAGE, field="topic"
+        )
         changes = fields.config or TopicConfigFields()
         factor = topic.replication_factor if fields.replication_factor is None else fields.replication_factor
         partitions = topic.partitions if fields.partitions is None else fields.partitions
@@ -122,8 +123,7 @@ class TopicService:
 
     async def decommission(self, name: str, partitions: Sequence[int], principal: Principal) -> TopicView:
         """Let these partitions take no new messages, for good. Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD."""
-        principal.require(Scope.ADMIN)
-        topic = await self._catalog.topic(name, principal, field="topic")
+        topic = await self._catalog.topic(name, principal, Action.MANAGE, field="topic")
         await self._refuse_where_keys_lose_order(topic, principal)
         return topic_view(await self._gateway.topics.decommission(name, partitions))
 
@@ -136,16 +136,18 @@ class TopicService:
             positions = answer.groups if isinstance(answer, PositionsResponse) else []
             for group in [self._gateway.metadata.group_by_id(position.group_id) for position in positions]:
                 if group is not None and group.mode is GroupMode.KEY_ORDERED:
-                    name = f"the group {group.name!r}" if principal.may_see_group(group.name) else "a group"
+                    name = (
+                        f"the group {group.name!r}" if principal.may_on_group(Action.MANAGE, group.name) else "a group"
+                    )
                     detail = f"{name} reads {topic.name!r} in the order of its keys"
                     raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="partitions")
 
     def list_page(self, principal: Principal, *, limit: int, after: str, with_internal: bool = False) -> TopicListing:
         """`with_internal`: Acklog's own as well, to a token for everything. Raises ServerError FORBIDDEN."""
-        principal.require(Scope.READ)
+        principal.require_somewhere(Action.LOOK)
         found: list[TopicView] = []
         for topic in self._catalog.operated_topics(principal) if with_internal else self._catalog.topics():
-            if topic.name > after and principal.may_see(topic.name):
+            if topic.name > after and principal.may_on_topic(Action.LOOK, topic.name):
                 if len(found) == limit:
                     return TopicListing(found, found[-1].name)
                 found.append(topic_view(topic))
@@ -153,8 +155,7 @@ class TopicService:
 
     async def describe(self, name: str, principal: Principal) -> TopicDescription:
         """With what each partition's leader says. Raises ServerError TOPIC_NOT_FOUND."""
-        principal.require(Scope.READ)
-        topic = await self._catalog.operated_topic(name, principal)
+        topic = await self._catalog.operated_topic(name, principal, Action.LOOK)
         view = topic_view(topic)
         numbers = range(topic.partitions)
         answers = await self._positions(topic, numbers)
@@ -164,8 +165,7 @@ class TopicService:
 
     async def describe_partition(self, name: str, partition: int, principal: Principal) -> PartitionDescription:
         """Raises ServerError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
-        principal.require(Scope.READ)
-        topic = await self._catalog.operated_partition(name, partition, principal)
+        topic = await self._catalog.operated_partition(name, partition, principal, Action.LOOK)
         [answer] = await self._positions(topic, [partition])
         view = self._partition_view(topic, partition, answer)
         fields = {name: getattr(view, name) for name in PartitionView.__struct_fields__}
@@ -182,7 +182,7 @@ class TopicService:
         for position in answer.groups:
             group = self._gateway.metadata.group_by_id(position.group_id)
             progress = None if group is None else progress_view(topic, partition, answer, group)
-            if group is not None and progress is not None and principal.may_use_group(group.name):
+            if group is not None and progress is not None and principal.knows_group(group.name):
                 fields = {name: getattr(progress, name) for name in ProgressView.__struct_fields__}
                 found.append(PartitionGroupView(**fields, group=group.name))
         return sorted(found, key=lambda each: each.group)
@@ -222,8 +222,7 @@ class TopicService:
 
     async def delete(self, name: str, principal: Principal) -> None:
         """One of Acklog's own, too: it is made anew when it is needed. Raises ServerError TOPIC_NOT_FOUND."""
-        principal.require(Scope.ADMIN)
-        await self._catalog.operated_topic(name, principal)
+        await self._catalog.operated_topic(name, principal, Action.MANAGE)
         await self._gateway.topics.delete(name)
 
 

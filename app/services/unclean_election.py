@@ -7,7 +7,7 @@ import msgspec
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.calls.cluster import UncleanElectionFields, UncleanPlanFields
 from app.calls.unclean_election import (
     LogReachView,
@@ -24,6 +24,7 @@ from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.action import Action
 from cluster.model.unclean_election import LogReach, Loss, ReplicaReport, longest, loss_by, refuse_while_clean, why_not
 from cluster.model.values import PartitionState, Topic
 from storage.rpc.messages import ReplicaReportRequest
@@ -55,7 +56,7 @@ class _Look:
 
 
 class UncleanElections:
-    """Both calls need the scope `admin` and a token for all topics: what is lost here may be what others wait for."""
+    """Both calls need the right to manage the cluster: what is lost here may be what others wait for."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
         self._gateway = gateway
@@ -100,12 +101,11 @@ class UncleanElections:
         return UncleanElectedView(look.topic.name, partition, mark)
 
     async def _look(self, name: str, partition: int, principal: Principal) -> _Look:
-        principal.require(Scope.ADMIN)
-        principal.require_every_topic()
+        principal.require_on_cluster(Action.MANAGE)
         if self._gateway.is_embedded:
             detail = "this server is one node by itself: nobody else could be elected"
             raise ServerError(ProblemCode.UNSUPPORTED, detail)
-        topic = await self._catalog.operated_partition(name, partition, principal)
+        topic = await self._catalog.operated_partition(name, partition, principal, Action.MANAGE)
         await self._catalog.confirm_nodes()
         await self._catalog.confirm_partition(topic, partition)
         state = self._metadata.partition(topic.id, partition)

@@ -53,6 +53,9 @@ class CatalogSettings:
     recurring_max: int = 10_000
     """Recurring schedules, of all topics together."""
 
+    tokens_max: int = 10_000
+    """Stored tokens, those that have expired among them."""
+
     attempts_max: int = 10
     """Rounds of read, decide and compare-and-set."""
 

@@ -15,6 +15,7 @@ from cluster.metadata.producer_state import ProducerState
 from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
+from cluster.metadata.token_state import TokenState
 from cluster.model import keys
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
 from cluster.ports.clock import Clock
@@ -52,6 +53,7 @@ class MetadataView:
         self._producers = ProducerState()
         self._recurring = RecurringState()
         self._redrives = RedriveState()
+        self._tokens = TokenState()
         self._revision = 0
         self._listeners: dict[int, Callable[[], None]] = {}
         self._listener_serial = 0
@@ -143,6 +145,11 @@ class MetadataView:
         """Jobs that send dead letters back, of all groups."""
         return self._redrives
 
+    @property
+    def tokens(self) -> TokenState:
+        """The stored ones. Listeners of `subscribe` are not told of them."""
+        return self._tokens
+
     # --- changes ---
 
     async def wait_for(self, revision: int) -> None:
@@ -233,6 +240,7 @@ class MetadataView:
         self._producers = ProducerState(listing.items)
         self._recurring = RecurringState(listing.items)
         self._redrives = RedriveState(listing.items)
+        self._tokens = TokenState(listing.items)
         for key in self._state.undecodable:
             self._report_undecodable(key)
         self._advance(listing.revision)
@@ -247,6 +255,7 @@ class MetadataView:
             is_news = self._redrives.apply(event) or is_news
             self._steering.apply(event)
             self._producers.apply(event)
+            self._tokens.apply(event)
             self._report_undecodable(key_of(event))
         self._advance(batch.revision)
         if is_news:

@@ -10,6 +10,7 @@ RECURRING = "/acklog/recurring/"
 REDRIVES = "/acklog/redrives/"
 REDRIVE_PARTS = "/acklog/redrive-parts/"
 REDRIVE_TOPICS = "/acklog/redrive-topics/"
+STORED_TOKENS = "/acklog/tokens/"
 TOMBSTONES = "/acklog/tombstones/"
 INCARNATIONS = "/acklog/incarnations/"
 DIRECTORIES = "/acklog/directories/"
@@ -87,6 +88,10 @@ def redrive_part(job_id: str, partition: int) -> str:
 
 def redrive_parts_of(job_id: str) -> str:
     return f"{REDRIVE_PARTS}{job_id}/"
+
+
+def stored_token(name: str) -> str:
+    return f"{STORED_TOKENS}{name}"
 
 
 def tombstone(deleted_id: str) -> str:

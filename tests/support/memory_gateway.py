@@ -16,11 +16,13 @@ from app.gateway.dependencies import Gateway
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
+from cluster.catalog.token_admin import TokenAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.producer_state import ProducerState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
+from cluster.metadata.token_state import TokenState
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.mapping_starts import next_ordered_mappings
@@ -85,6 +87,7 @@ class MemoryMetadata:
         self.steering = SteeringState()
         self.producers = ProducerState()
         self.redrives = RedriveState()
+        self.tokens = TokenState()
         self.topics_by_name: dict[str, Topic] = {}
         self.groups_by_name: dict[str, Group] = {}
         self.leaderless: set[tuple[str, int]] = set()
@@ -165,6 +168,10 @@ class MemoryMetadata:
             raise self.confirmation_fault
         if prefix == keys.GROUPS:
             self.groups_by_name.update({group.name: group for group in self.unheard_groups})
+
+    def see(self, event: Event) -> None:
+        self.steering.apply(event)
+        self.tokens.apply(event)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         return lambda: None
@@ -332,7 +339,7 @@ class MemoryWorld:
         self.node = MemoryNode()
         self.metadata = MemoryMetadata()
         self.clock = ManualClock()
-        self.store = SeenStore(self.clock, self.metadata.steering.apply)
+        self.store = SeenStore(self.clock, self.metadata.see)
         entropy = FixedEntropy()
         self.topics = MemoryTopics(self.metadata, entropy, self.clock)
         self.groups = MemoryGroups(self.metadata, entropy)
@@ -344,6 +351,7 @@ class MemoryWorld:
             producers=self.producers,
             recurring=RecurringAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             redrives=RedriveAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
+            stored_tokens=TokenAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             steering=ClusterAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock),
             nodes=OneNode(self.node),
             clock=self.clock,

@@ -14,6 +14,7 @@ from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
+from cluster.catalog.token_admin import TokenAdmin
 from cluster.model.values import Topic
 from storage.rpc.node_api import NodeApi
 from tests.support.controlled_cluster import ControlledCluster
@@ -58,6 +59,7 @@ class OperatedCluster:
             producers=ProducerAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             recurring=RecurringAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             redrives=RedriveAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
+            stored_tokens=TokenAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, controlled.metadata, clock=clock),
             nodes=EveryNode(),
             clock=clock,

@@ -11,12 +11,13 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, SCHEDULE_ID_PATTERN
-from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, KEY_BYTES_MAX, PARTITIONS_MAX
+from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, KEY_BYTES_MAX, PARTITIONS_MAX, TOKEN_NAME_LENGTH_MAX
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.calls.cluster import NODE_ID_MAX
 from app.http.description.example_forms import Examples, Named
 from app.http.description.examples import EXAMPLES
+from app.http.description.needed_rights import NEEDED
 from app.http.description.operation import COMMON, Operation
 from app.http.description.operations import OPERATIONS
 from app.http.description.schemas import all_schemas
@@ -40,6 +41,7 @@ _PATH_SCHEMAS: dict[str, Schema] = {
     "schedule": {"type": "string", "pattern": NAME_PATTERN},
     "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},
     "jobId": {"type": "string"},
+    "token": {"type": "string", "maxLength": TOKEN_NAME_LENGTH_MAX, "description": "its name"},
 }
 _HEADERS: dict[str, Schema] = {
     "Idempotency-Key": {
@@ -87,7 +89,8 @@ _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The whole document. Raises KeyError for a route that `OPERATIONS` does not describe."""
+    """The whole document. Raises KeyError for a route that `OPERATIONS` does not describe, or
+    of which `NEEDED` does not say which rights it needs."""
     paths: dict[str, dict[str, Any]] = {}
     for route in app.routes:
         if not isinstance(route, APIRoute) or not route.include_in_schema:
@@ -120,6 +123,7 @@ def _operation(path: str, operation_id: str) -> dict[str, Any]:
         "summary": operation.summary,
         "parameters": _parameters(path, operation, examples),
         "responses": _responses(operation, examples),
+        "x-rights": str(NEEDED[operation_id]),
         "security": [] if operation.is_open else [{}, {"token": []}],
     }
     if operation.body:

@@ -20,6 +20,7 @@ from app.http.description.producer_operations import PRODUCER_OPERATIONS
 from app.http.description.recurring_operations import RECURRING_OPERATIONS
 from app.http.description.redrive_operations import REDRIVE_OPERATIONS
 from app.http.description.scheduled_operations import SCHEDULED_OPERATIONS
+from app.http.description.token_operations import TOKEN_OPERATIONS
 from app.http.parsing.cluster import CLUSTER_QUERY
 from app.http.parsing.groups import DEMAND_QUERY, OFFSETS_QUERY
 from app.http.parsing.json_schema import Schema, reference
@@ -381,6 +382,7 @@ OPERATIONS: dict[str, Operation] = {
         {204: ("It does", {})},
         (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
     ),
+    **TOKEN_OPERATIONS,
     "isAlive": Operation("Is the process alive?", {200: ("It is", json_of("Status"))}, (), is_open=True),
     "isReady": Operation(
         "Can it serve?", {200: ("It can", json_of("Status"))}, (_P.SHUTTING_DOWN, _P.UNAVAILABLE), is_open=True

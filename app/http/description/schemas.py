@@ -32,6 +32,7 @@ from app.calls.producers import OpenFields, ProducerView
 from app.calls.recurring import RecurringFields, RecurringListing, RecurringView
 from app.calls.redrives import RedriveFields, RedriveListing, RedriveView
 from app.calls.scheduled import ScheduleFields
+from app.calls.tokens import DecisionView, OwnTokenView, RotateFields, TokenFields, TokenListing, TokenMade, TokenView
 from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
 from app.calls.unclean_election import UncleanElectedView, UncleanPlanView
 from app.http.description.scheduled_schemas import SCHEDULED_SCHEMAS
@@ -46,6 +47,8 @@ REQUESTS = (
     PauseFields,
     SeekFields,
     RedriveFields,
+    TokenFields,
+    RotateFields,
     BlockedFields,
     ScheduleFields,
     CommitFields,
@@ -75,6 +78,11 @@ ANSWERS = (
     SeekView,
     RedriveView,
     RedriveListing,
+    TokenView,
+    TokenMade,
+    TokenListing,
+    OwnTokenView,
+    DecisionView,
     BlockedListing,
     BlockedDecided,
     CommitView,

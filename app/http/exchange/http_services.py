@@ -1,6 +1,9 @@
 """The services as HTTP's endpoints see them."""
 
 from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
+from app.auth.callers import Callers, Enforced
+from app.auth.stored_tokens import StoredTokens
+from app.auth.tried_rights import RightsOnTrial
 from app.gateway.dependencies import Gateway
 from app.http.exchange.bytes_in_flight import BytesInFlight
 from app.http.exchange.request_body import SETTLEMENT_BYTES_MAX
@@ -15,6 +18,10 @@ class HttpServices(Services):
     def __init__(self, gateway: Gateway) -> None:
         super().__init__(gateway)
         settings = gateway.settings
+        enforcement = RightsOnTrial(self.metrics.count_let_through) if settings.rights_dry_run else Enforced()
+        self.callers = Callers(
+            gateway.tokens, StoredTokens(gateway.metadata), clock=gateway.clock, enforcement=enforcement
+        )
         share_percent = settings.request_bytes_share_percent
         self.bytes_in_flight = BytesInFlight(
             settings.request_bytes_in_flight_max,

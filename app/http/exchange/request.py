@@ -2,8 +2,8 @@
 
 from starlette.requests import Request
 
-from app.auth.principal import ANYONE, Principal
-from app.auth.tokens import TokenTable
+from app.auth.callers import Callers
+from app.auth.principal import Principal
 from app.http.exchange.trace_context import trace_context_of
 
 
@@ -30,6 +30,6 @@ class RequestHeaders:
         return trace_context_of(self._all) if b"traceparent" in self._by_name else None
 
 
-def principal_of(headers: RequestHeaders, tokens: TokenTable | None) -> Principal:
+def principal_of(headers: RequestHeaders, callers: Callers) -> Principal:
     """Raises ServerError UNAUTHENTICATED."""
-    return ANYONE if tokens is None else tokens.authenticate(headers.get(b"authorization"))
+    return callers.of(headers.get(b"authorization"))

@@ -9,7 +9,7 @@ import asyncio
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import ANYONE, Principal, Scope
+from app.auth.principal import Principal
 from app.calls.send_result import Placed
 from app.http.answers.send import placed_text
 from app.http.exchange.bytes_in_flight import Hold
@@ -17,6 +17,7 @@ from app.http.exchange.http_services import HttpServices
 from app.http.exchange.problems import problem_of
 from app.http.parsing.single import parse_single
 from cluster.errors import ServerError
+from cluster.model.action import Action
 from cluster.model.values import Topic
 
 ROUTE = "/messages"
@@ -63,7 +64,7 @@ class SingleSends:
     def __init__(self, services: HttpServices) -> None:
         self._send = services.send
         self._metrics = services.metrics
-        self._tokens = services.gateway.tokens
+        self._callers = services.callers
         self._bytes_in_flight = services.bytes_in_flight
 
     def takes(self, headers: dict[bytes, bytes]) -> Hold | None:
@@ -83,7 +84,7 @@ class SingleSends:
             principal = self._principal_of(headers)
         except ServerError:
             return None
-        return self._bytes_in_flight.hold(principal) if Scope.WRITE in principal.scopes else None
+        return self._bytes_in_flight.hold(principal) if principal.may_somewhere(Action.SEND) else None
 
     def begin(self, body: bytes, hold: Hold, answer: Answer) -> bool:
         """Send the message; `answer` gets what became of it and `hold` is given back then.
@@ -112,10 +113,8 @@ class SingleSends:
         self._metrics.count_refused(code.name)
 
     def _principal_of(self, headers: dict[bytes, bytes]) -> Principal:
-        if self._tokens is None:
-            return ANYONE
         authorization = headers.get(b"authorization")
-        return self._tokens.authenticate(None if authorization is None else authorization.decode("latin-1"))
+        return self._callers.of(None if authorization is None else authorization.decode("latin-1"))
 
 
 class SingleSend:

@@ -2,10 +2,11 @@
 
 from starlette.requests import Request
 
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, read_body
+from cluster.model.action import Action
 
 
 async def body_of(
@@ -13,16 +14,17 @@ async def body_of(
     principal: Principal,
     services: HttpServices,
     *,
-    scope: Scope,
-    or_scope: Scope | None = None,
+    action: Action,
+    or_action: Action | None = None,
     bytes_max: int = ADMINISTRATION_BYTES_MAX,
 ) -> bytes:
-    """`scope` is one that the call needs in any case: nothing is read for who may not make it. Where the body says
-    which of two calls it is, one may need that and the other `or_scope`.
+    """`action` is one that the call needs in any case: nothing is read for who may do that with nothing at all. Where
+    the body says which of two calls it is, one may need that and the other `or_action`.
 
     Raises ServerError FORBIDDEN, and what `read_body` raises.
     """
-    principal.require(or_scope if or_scope in principal.scopes else scope)
+    is_the_other = or_action is not None and principal.may_somewhere(or_action)
+    principal.require_somewhere(or_action if is_the_other and or_action is not None else action)
     with services.bytes_in_flight.hold(principal) as hold:
         return await read_body(
             request,

@@ -4,7 +4,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth.principal import Scope
 from app.http.answers.receive import RECEIVE_TYPES, LeasedResponse, received_steps
 from app.http.answers.send import send_response
 from app.http.exchange.client_watch import ClientWatch
@@ -17,17 +16,18 @@ from app.http.parsing.producers import producer_of
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.receive import parse_receive
 from app.http.parsing.send import check_idempotency_key, send_steps
+from cluster.model.action import Action
 
 
 def add_messages(router: APIRouter, services: HttpServices) -> None:
     settings = services.settings
-    tokens = services.gateway.tokens
+    callers = services.callers
 
     @router.post("/messages", operation_id="sendMessages", tags=["messages"])
     async def send_messages(request: Request) -> Response:
         headers = RequestHeaders(request)
-        principal = principal_of(headers, tokens)
-        principal.require(Scope.WRITE)
+        principal = principal_of(headers, callers)
+        principal.require_somewhere(Action.SEND)
         idempotency_key = headers.get(b"idempotency-key")
         named = producer_of(headers)
         if idempotency_key is not None:
@@ -48,7 +48,7 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
     @router.get("/messages", operation_id="receiveMessages", tags=["messages"])
     async def receive_messages(request: Request) -> Response:
         headers = RequestHeaders(request)
-        principal = principal_of(headers, tokens)
+        principal = principal_of(headers, callers)
         media_type = chosen_type(headers.get(b"accept"), RECEIVE_TYPES)
         command = parse_receive(request.scope["query_string"])
         async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
@@ -66,6 +66,6 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
     @router.get("/messages/{messageId}", operation_id="lookAtMessage", tags=["messages"])
     async def look_at_message(request: Request) -> Response:
         headers = RequestHeaders(request)
-        principal = principal_of(headers, tokens)
+        principal = principal_of(headers, callers)
         NO_PARAMETERS.parse(request.scope["query_string"])
         return json_response(await services.look.look(request.path_params["messageId"], principal))

@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Scope
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import BytesResponse, json_response
 from app.http.parsing.query import NO_PARAMETERS
 from cluster.errors import ServerError
+from cluster.model.action import Action
 
 
 def add_operations(router: APIRouter, services: HttpServices) -> None:
@@ -38,9 +38,8 @@ def add_operations(router: APIRouter, services: HttpServices) -> None:
 
     @router.get("/metrics", operation_id="metrics", tags=["operations"])
     async def metrics(request: Request) -> Response:
-        principal = principal_of(RequestHeaders(request), gateway.tokens)
-        principal.require(Scope.READ)
-        principal.require_everything()  # labels are names
+        principal = principal_of(RequestHeaders(request), services.callers)
+        principal.require_everything(Action.LOOK)  # labels are names
         NO_PARAMETERS.parse(request.scope["query_string"])
         services.metrics.waiting.set(services.waiting.count)
         held_bytes = services.bytes_in_flight.held_bytes + services.settlement_bytes.held_bytes

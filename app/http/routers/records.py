@@ -15,7 +15,7 @@ def add_records(router: APIRouter, services: HttpServices) -> None:
     @router.get("/topics/{topic}/partitions/{partition}/records", operation_id="readRecords", tags=["records"])
     async def read_records(request: Request) -> Response:
         headers = RequestHeaders(request)
-        principal = principal_of(headers, services.gateway.tokens)
+        principal = principal_of(headers, services.callers)
         media_type = records_type(headers.get(b"accept"))
         path = request.path_params
         command = parse_records(path["topic"], path["partition"], request.scope["query_string"])

@@ -6,7 +6,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth.principal import Scope
 from app.calls.settle import SettleCommand
 from app.http.answers.settle import settle_response
 from app.http.exchange.http_services import HttpServices
@@ -14,14 +13,15 @@ from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import SETTLEMENT_BYTES_MAX, read_body
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.settle import parse_ack, parse_extend, parse_nack
+from cluster.model.action import Action
 
 
 def add_settlements(router: APIRouter, services: HttpServices) -> None:
 
     async def settle(request: Request, parse: Callable[[bytes], SettleCommand]) -> Response:
         headers = RequestHeaders(request)
-        principal = principal_of(headers, services.gateway.tokens)
-        principal.require(Scope.READ)
+        principal = principal_of(headers, services.callers)
+        principal.require_somewhere(Action.SETTLE)
         NO_PARAMETERS.parse(request.scope["query_string"])
         with services.settlement_bytes.hold(principal) as hold:
             body = await read_body(

@@ -8,7 +8,7 @@ from acklog.client.tls_files import CA_FILE_VARIABLE, CERTIFICATE_FILE_VARIABLE,
 from acklog.command.build import COMMIT_VARIABLE
 from acklog.command.session import VARIABLES
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Scope
+from app.auth.scopes import Scope
 from app.auth.tokens import parse_token_table
 from app.commands.cluster_up import ETCD_VARIABLE
 from app.configuration.etcd_options import EtcdOptions

@@ -123,6 +123,18 @@ def token_file(*names: str) -> str:
     return f'{{"tokens": [{", ".join(entries)}]}}'
 
 
+async def test_a_server_of_stored_tokens_lets_go_of_its_file(tmp_path: Path) -> None:
+    """It goes on asking for tokens: of the file's there are none any more."""
+    path = tmp_path / "tokens.json"
+    path.write_text(token_file("one"))
+    tokens = TokenTable.load(str(path))
+    content = "[serve]\nrequire_tokens = true\n"
+    server = Running("serve", f"{content}tokens_file = '{path}'\n", tokens=tokens)
+    [line] = await server.reload(content)
+    assert (line["tokens"], line["names_removed"]) == (0, ["one"])
+    assert len(tokens) == 0
+
+
 async def test_tokens_are_read_again_also_from_another_file(tmp_path: Path) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     first.write_text(token_file("one", "both"))
@@ -133,7 +145,9 @@ async def test_tokens_are_read_again_also_from_another_file(tmp_path: Path) -> N
     assert "tokens" not in line, "nothing has changed"
     [line] = await server.reload(f"[serve]\ntokens_file = '{second}'\n")
     assert (line["tokens"], line["names_added"], line["names_removed"]) == (2, ["two"], ["one"])
-    assert tokens.authenticate("Bearer two-0123456789abcdef").name == "two"
+    found = tokens.find("two-0123456789abcdef")
+    assert found is not None
+    assert found.name == "two"
 
 
 async def test_a_server_that_is_open_to_everybody_is_closed_by_a_restart(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_what_is_no_quota(
 def test_tokens_of_one_name_share_their_quotas() -> None:
     entry = '{"name": "shop", "token": "%s", "scopes": ["write"], "messagesPerSecond": %d}'
     same = f'{{"tokens": [{entry % (TOKEN, 5)}, {entry % (TOKEN + "2", 5)}]}}'
-    found = parse_token_table(same.encode()).authenticate(f"Bearer {TOKEN}")
+    found = parse_token_table(same.encode()).find(TOKEN)
     assert found.quotas is not None
     assert found.quotas.messages_per_second == 5
     with pytest.raises(TokensFileError, match="share their quotas"):

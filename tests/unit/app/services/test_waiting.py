@@ -5,11 +5,12 @@ from contextlib import ExitStack
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import ANYONE, Principal, Scope
+from app.auth.principal import ANYONE, Principal
+from app.auth.rights import rights_of
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
 
-ADA, BOB = (Principal(name, frozenset({Scope.READ}), ("*",)) for name in ("ada", "bob"))
+ADA, BOB = (Principal(name, rights_of(())) for name in ("ada", "bob"))
 
 
 def refusal(waiting: WaitingRequests, principal: Principal) -> str:

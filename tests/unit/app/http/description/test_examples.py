@@ -33,6 +33,10 @@ BEFORE = {
     "cancelMove": "reassignPartition",
     "resumeMoves": "pauseMoves",
     "heartbeat": "joinGroup",
+    "describeToken": "createToken",
+    "rotateToken": "createToken",
+    "revokeToken": "createToken",
+    "askOfToken": "createToken",
     "leaveGroup": "joinGroup",
 }
 MAKES = {"putTopic", "putGroup"}

@@ -3,12 +3,13 @@
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import ANYONE, EVERY_TOPIC, Principal, Scope
+from app.auth.principal import ANYONE, Principal
+from app.auth.rights import rights_of
 from app.http.exchange.bytes_in_flight import BytesInFlight, Hold
 from cluster.errors import ServerError
 
-ALICE = Principal("alice", frozenset(Scope), EVERY_TOPIC)
-BOB = Principal("bob", frozenset(Scope), EVERY_TOPIC)
+ALICE = Principal("alice", rights_of(()))
+BOB = Principal("bob", rights_of(()))
 
 
 def allowance(share_percent: int = 50, body_bytes_max: int = 10) -> BytesInFlight:

@@ -1,0 +1,29 @@
+"""Nobody gives what they do not have: who makes a token, or is shown a new secret of one, could use it."""
+
+from collections.abc import Iterable
+
+from acklog.wire.problems import ProblemCode
+from app.auth.principal import Principal
+from app.auth.right import Effect, Right
+from cluster.errors import ServerError
+from cluster.model.action import Action
+
+
+def require_giving(giver: Principal, rights: Iterable[Right]) -> None:
+    """Patterns are not compared with each other: each that is given is one that the giver has, or the giver has the
+    action everywhere. Raises ServerError FORBIDDEN."""
+    for right in rights:
+        if right.effect is Effect.DENY:
+            continue
+        for action in right.actions:
+            _require_all(action, "topics", right.topics, giver.topic_patterns(action) if right.topics else None)
+            _require_all(action, "groups", right.groups, giver.group_patterns(action) if right.groups else None)
+            if right.is_for_cluster:
+                giver.require_on_cluster(action)
+
+
+def _require_all(action: Action, kind: str, given: tuple[str, ...], own: tuple[str, ...] | None) -> None:
+    for pattern in given:
+        if own is not None and pattern not in own:
+            detail = f"the token has no right itself to {action.value} on {kind} {pattern!r}, and cannot give it"
+            raise ServerError(ProblemCode.FORBIDDEN, detail)

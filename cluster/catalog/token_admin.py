@@ -1,0 +1,146 @@
+"""Making, rotating and revoking tokens in the coordination store."""
+
+import asyncio
+from enum import Enum
+
+from msgspec.structs import replace
+
+from acklog.wire.identifiers import id_from_bits
+from acklog.wire.problems import ProblemCode
+from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, NothingToWrite, Step, Write
+from cluster.errors import ServerError
+from cluster.metadata.metadata_view import MetadataView
+from cluster.model import keys
+from cluster.model.codec import decode, encode, encode_instead
+from cluster.model.stored_token import SECRETS_MAX, ShownToken, StoredSecret, StoredToken, secret_of, token_name_fault
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Put, absent, unchanged
+from cluster.ports.entropy import Entropy
+
+_SECRET_PARTS = 4  # of 64 bits
+
+
+class Discard(Enum):
+    """Which of two secrets that are both good gives way to a new one."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+
+
+class TokenAdmin:
+    """Every call returns once the metadata view shows its effect, and raises ServerError: UNAVAILABLE, CONFLICT,
+    OUTCOME_UNKNOWN, TIMED_OUT beside what it names."""
+
+    def __init__(
+        self,
+        store: CoordinationStore,
+        metadata: MetadataView,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        settings: CatalogSettings | None = None,
+    ) -> None:
+        self._metadata = metadata
+        self._clock = clock
+        self._entropy = entropy
+        self._settings = settings or CatalogSettings()
+        self._changer = CatalogChanger(store, metadata, clock, self._settings)
+        self._one_creation = asyncio.Lock()  # so that the view's count is exact when it is checked
+
+    async def create(self, wanted: StoredToken) -> tuple[StoredToken, ShownToken]:
+        """`wanted` has no id, time and secrets yet. What is to be shown is nowhere but in the answer.
+
+        Raises ServerError INVALID_NAME, TOKEN_EXISTS, TOO_MANY_TOKENS.
+        """
+        _check_name(wanted.name)
+        shown, stored = self._new_secret(id_from_bits(self._entropy.bits64()))
+        made = replace(wanted, id=shown.id, created_at_ms=self._clock.now_ms(), secrets=(stored,))
+        key = keys.stored_token(wanted.name)
+        async with self._one_creation:
+
+            def decide(item: KeyValue | None) -> Step:
+                if item is None:
+                    self._check_room()
+                    return Write([absent(key)], [Put(key, encode(made))])
+                if decode(StoredToken, item.value).id != made.id:
+                    raise ServerError(ProblemCode.TOKEN_EXISTS, f"There is a token {wanted.name!r}.", field="name")
+                return NothingToWrite()  # it was this call's own write whose outcome was unknown
+
+            await self._changer.change(key, decide)
+        return made, shown
+
+    async def rotate(
+        self, token: StoredToken, *, grace_ms: int, discard: Discard | None
+    ) -> tuple[StoredToken, ShownToken]:
+        """A new secret; the one that was good until now stays so for the grace. Where two are good already, `discard`
+        says which of them ends at once.
+
+        Raises ServerError TOKEN_NOT_FOUND, TOKEN_ROTATING (nothing says which).
+        """
+        key = keys.stored_token(token.name)
+        shown, stored = self._new_secret(token.id)
+        until_ms = self._clock.now_ms() + grace_ms
+        found: StoredToken | None = None
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal found
+            before = None if item is None else decode(StoredToken, item.value)
+            if item is None or before is None or before.id != token.id:
+                raise no_token(token.name)
+            if before.secrets and before.secrets[0] == stored:
+                found = before
+                return NothingToWrite()
+            kept = replace(_kept(before, discard, self._clock.now_ms()), until_ms=until_ms)
+            found = replace(before, secrets=(stored, kept) if grace_ms else (stored,))
+            return Write([unchanged(item)], [Put(key, encode_instead(found, item.value))])
+
+        await self._changer.change(key, decide)
+        assert found is not None
+        return found, shown
+
+    async def revoke(self, name: str) -> None:
+        """It lets nobody in any more. Raises ServerError INVALID_NAME, TOKEN_NOT_FOUND."""
+        _check_name(name)
+        key = keys.stored_token(name)
+        is_there = False
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal is_there
+            if item is None:
+                return NothingToWrite()
+            is_there = True
+            return Write([unchanged(item)], [Delete(key)])
+
+        await self._changer.change(key, decide)
+        if not is_there:
+            raise no_token(name)
+
+    def _new_secret(self, token_id: str) -> tuple[ShownToken, StoredSecret]:
+        secret = "".join(id_from_bits(self._entropy.bits64()) for _ in range(_SECRET_PARTS))
+        return ShownToken(token_id, secret), secret_of(secret, id_from_bits(self._entropy.bits64()))
+
+    def _check_room(self) -> None:
+        if len(self._metadata.tokens) >= self._settings.tokens_max:
+            detail = f"There are {self._settings.tokens_max} tokens already, the limit: revoke those of no use."
+            raise ServerError(ProblemCode.TOO_MANY_TOKENS, detail, field="name")
+
+
+def no_token(name: str) -> ServerError:
+    return ServerError(ProblemCode.TOKEN_NOT_FOUND, f"There is no token {name[:128]!r}.", field="name")
+
+
+def _kept(token: StoredToken, discard: Discard | None, now_ms: int) -> StoredSecret:
+    """The secret that stays beside a new one. Raises ServerError TOKEN_ROTATING."""
+    good = [each for each in token.secrets[:SECRETS_MAX] if each.is_good_at(now_ms)]
+    if len(good) < SECRETS_MAX:
+        return good[0]
+    if discard is None:
+        detail = f"Two secrets of {token.name!r} are good until {good[1].until_ms}: say which one gives way."
+        raise ServerError(ProblemCode.TOKEN_ROTATING, detail, field="discard")
+    return good[1] if discard is Discard.NEWEST else good[0]
+
+
+def _check_name(name: str) -> None:
+    fault = token_name_fault(name)
+    if fault is not None:
+        raise ServerError(ProblemCode.INVALID_NAME, f"The name of the token {fault}.", field="name")

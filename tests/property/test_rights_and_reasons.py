@@ -1,0 +1,79 @@
+"""What rights decide, against the plainest reading of them; and the right that is named as the reason decides alike."""
+
+from fnmatch import fnmatchcase
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.auth.deciding_right import deciding_on_cluster, deciding_on_group, deciding_on_topic
+from app.auth.right import Effect, Right
+from app.auth.rights import rights_of
+from cluster.model.action import Action
+
+NAMES = st.sampled_from(["a", "ab", "orders", "orders.eu", "x[y", "*", "b\n", ""]) | st.text("ab.*[]!?-", max_size=5)
+PATTERNS = (
+    st.sampled_from(["*", "a*", "*b", "a*b*", "orders.*", "[ab]?", "[!a]*", "**", "[", "a|b", "(", "x\\"]) | NAMES
+)
+MANY = st.lists(PATTERNS, max_size=4).map(tuple)
+RIGHTS = st.lists(
+    st.builds(
+        Right,
+        effect=st.sampled_from(Effect),
+        actions=st.lists(st.sampled_from(Action), min_size=1, max_size=3).map(tuple),
+        topics=MANY,
+        groups=MANY,
+        is_for_cluster=st.booleans(),
+    ),
+    max_size=6,
+).map(tuple)
+
+
+def plainly(rights: tuple[Right, ...], action: Action, kind: str, name: str) -> bool:
+    def is_said(effect: Effect) -> bool:
+        return any(
+            right.effect is effect
+            and action in right.actions
+            and any(fnmatchcase(name, pattern) for pattern in getattr(right, kind))
+            for right in rights
+        )
+
+    return is_said(Effect.ALLOW) and not is_said(Effect.DENY)
+
+
+@given(RIGHTS, NAMES)
+def test_names(rights: tuple[Right, ...], name: str) -> None:
+    found = rights_of(rights)
+    for action in Action:
+        for kind, known, deciding in (
+            ("topics", found.topics, deciding_on_topic),
+            ("groups", found.groups, deciding_on_group),
+        ):
+            expected = plainly(rights, action, kind, name)
+            for _ in range(2):  # found, and remembered
+                assert (known.of(name) & action.bit != 0) == expected
+            reason = deciding(rights, action, name)
+            assert reason.is_allowed == expected
+            assert (reason.right is None) <= (not expected)
+            if known.everywhere & action.bit:
+                assert expected
+            if expected:
+                assert known.somewhere & action.bit
+
+
+@given(RIGHTS)
+def test_the_cluster(rights: tuple[Right, ...]) -> None:
+    found = rights_of(rights)
+    for action in Action:
+        said = {right.effect for right in rights if right.is_for_cluster and action in right.actions}
+        expected = said == {Effect.ALLOW}
+        assert (found.cluster & action.bit != 0) == expected
+        assert deciding_on_cluster(rights, action).is_allowed == expected
+
+
+@given(RIGHTS, NAMES)
+def test_patterns_that_are_kept_are_no_more_than_is_allowed(rights: tuple[Right, ...], name: str) -> None:
+    found = rights_of(rights)
+    for action in Action:
+        kept = found.topics.patterns_of(action.bit)
+        if kept is not None and any(fnmatchcase(name, pattern) for pattern in kept):
+            assert found.topics.of(name) & action.bit

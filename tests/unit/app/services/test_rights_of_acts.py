@@ -1,0 +1,139 @@
+"""A right covers all that an act touches (rule R39): what calls need beside what their paths name."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from app.auth.tokens import parse_token_table
+from app.configuration.server_settings import Settings
+from tests.support.memory_gateway import MemoryWorld
+
+ADMIN = "an-admin-token-0123456789"
+TOKEN = "a-token-under-test-0123456789"
+
+
+def world_of(*rights: dict[str, Any], settings: Settings | None = None) -> MemoryWorld:
+    entries = [
+        {"name": "admin", "token": ADMIN, "roles": ["admin"]},
+        {"name": "tested", "token": TOKEN, "rights": list(rights)},
+    ]
+    return MemoryWorld(settings, tokens=parse_token_table(json.dumps({"tokens": entries}).encode()))
+
+
+def bearer(token: str = TOKEN) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def status(client: httpx2.AsyncClient, method: str, path: str, body: object = None) -> int:
+    answer = await client.request(method, path, json=body, headers=bearer())
+    return answer.status_code
+
+
+async def prepare(client: httpx2.AsyncClient) -> None:
+    for topic in ("mine", "mine-too", "theirs"):
+        await client.put(f"/topics/{topic}", json={"partitions": 1}, headers=bearer(ADMIN))
+        await client.post("/messages", json={"queue": topic, "body": 1}, headers=bearer(ADMIN))
+
+
+async def test_a_receive_that_acknowledges_needs_to_settle(serve: Any) -> None:
+    receive = {"allow": ["receive"], "topics": ["mine"], "groups": ["g"]}
+    async with serve(world_of(receive)) as client:
+        await prepare(client)
+        assert await status(client, "GET", "/messages?queue=mine&group=g&autoAck=true") == 403
+        assert await status(client, "GET", "/messages?queue=mine&group=g") == 200
+    async with serve(world_of({**receive, "allow": ["receive", "settle"]})) as client:
+        await prepare(client)
+        assert await status(client, "GET", "/messages?queue=mine&group=g&autoAck=true") == 200
+
+
+async def test_of_several_topics_each_is_judged_before_any_is_looked_for(serve: Any) -> None:
+    """Whether `near` is there is nobody's business who may not receive from all that is asked for."""
+    rights = {"allow": ["receive"], "topics": ["m*"], "groups": ["g"]}
+    async with serve(world_of(rights)) as client:
+        await prepare(client)
+        answers = [
+            await client.get(f"/messages?queue={first}&queue=theirs&group=g", headers=bearer())
+            for first in ("mine", "missing")
+        ]
+        assert [answer.status_code for answer in answers] == [403, 403]
+        assert answers[0].text == answers[1].text
+
+
+async def test_who_says_where_dead_letters_go_manages_both_ends(serve: Any) -> None:
+    group = {"allow": ["manage"], "groups": ["g*"]}
+    body = {"settings": {"deadLetterTopic": "mine-dead"}}
+    for topics, expected in ((["mine*"], 201), (["mine"], 403)):
+        async with serve(world_of(group, {"allow": ["manage"], "topics": topics})) as client:
+            assert await status(client, "PUT", "/groups/g", body) == expected
+    async with serve(world_of(group, {"allow": ["send", "receive", "look"], "topics": ["*"]})) as client:
+        assert await status(client, "PUT", "/groups/g", body) == 403
+
+
+async def test_what_is_kept_of_a_tokens_topics_cannot_say_what_is_denied(serve: Any) -> None:
+    """A group keeps patterns of topics whose letters may go there: none of them may be too many."""
+    rights = ({"allow": ["manage"], "topics": ["mine*"], "groups": ["g"]}, {"deny": ["manage"], "topics": ["mine-too"]})
+    async with serve(world_of(*rights)) as client:
+        assert await status(client, "PUT", "/groups/g", {"settings": {"deadLetterTopic": "mine-dead"}}) == 403
+        assert await status(client, "PUT", "/groups/g") == 201
+
+
+async def test_a_redrive_needs_to_send_where_it_sends(serve: Any) -> None:
+    settle = {"allow": ["settle"], "topics": ["mine"]}
+    group = {"allow": ["settle", "send", "look"], "groups": ["g"]}
+    body = {"topic": "mine", "to": "theirs"}
+    for sends, expected in (["theirs"], {200, 201, 202}), (["mine*"], {403}):
+        async with serve(world_of(settle, group, {"allow": ["send"], "topics": sends})) as client:
+            await prepare(client)
+            await client.put("/groups/g", headers=bearer(ADMIN))
+            assert await status(client, "POST", "/groups/g/redrive", body) in expected
+    denied = {"deny": ["send"], "topics": ["secret"]}
+    async with serve(world_of(settle, group, {"allow": ["send"], "topics": ["*"]}, denied)) as client:
+        await prepare(client)
+        await client.put("/groups/g", headers=bearer(ADMIN))
+        assert await status(client, "POST", "/groups/g/redrive", {"topic": "mine"}) == 403
+
+
+async def test_names_of_letters_topics_are_of_those_that_the_token_may_settle(serve: Any) -> None:
+    rights = ({"allow": ["settle"], "topics": ["a.g.dlq"]}, {"allow": ["settle", "send"], "groups": ["g"]})
+    async with serve(world_of(*rights)) as client:
+        for topic in ("a.g.dlq", "b.g.dlq"):
+            await client.put(f"/topics/{topic}", json={"partitions": 1}, headers=bearer(ADMIN))
+        await client.put("/groups/g", headers=bearer(ADMIN))
+        answer = await client.post("/groups/g/redrive", json={}, headers=bearer())
+        assert "b.g.dlq" not in answer.text
+
+
+@pytest.mark.parametrize("action", ["send", "look"])
+async def test_near_names_are_of_what_the_token_may_do_anything_with(serve: Any, action: str) -> None:
+    rights = ({"allow": [action], "topics": ["mine*"]}, {"deny": ["send", "look"], "topics": ["mine-too"]})
+    async with serve(world_of(*rights, settings=Settings(auto_create_topics=False))) as client:
+        await prepare(client)
+        call = ("POST", "/messages") if action == "send" else ("GET", "/topics/mine-")
+        answer = await client.request(*call, json={"queue": "mine-", "body": 1}, headers=bearer())
+        assert (answer.status_code, answer.json()["near"]) == (404, ["mine"])
+
+
+async def test_listings_show_what_the_token_may_look_at(serve: Any) -> None:
+    rights = ({"allow": ["look"], "topics": ["*"], "groups": ["*"]}, {"deny": ["look"], "topics": ["theirs"]})
+    async with serve(world_of(*rights)) as client:
+        await prepare(client)
+        listed = await client.get("/topics", headers=bearer())
+        assert [each["name"] for each in listed.json()["topics"]] == ["mine", "mine-too"]
+
+
+async def test_on_trial_rights_refuse_nothing_and_are_counted(serve: Any) -> None:
+    async with serve(
+        world_of({"allow": ["send"], "topics": ["mine"]}, settings=Settings(rights_dry_run=True))
+    ) as client:
+        await prepare(client)
+        assert await status(client, "POST", "/messages", {"queue": "theirs", "body": 1}) == 201
+        assert await status(client, "GET", "/messages?queue=theirs&group=g") == 200
+        assert await status(client, "PUT", "/topics/new") == 201
+        listed = await client.get("/topics", headers=bearer())
+        assert len(listed.json()["topics"]) == 4
+        text = (await client.get("/metrics", headers=bearer(ADMIN))).text
+        assert 'acklog_rights_let_through_total{action="send"} 1.0' in text
+        assert 'acklog_rights_let_through_total{action="manage"}' in text
+        assert (await client.get("/topics")).status_code == 401

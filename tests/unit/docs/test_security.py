@@ -1,0 +1,61 @@
+"""What docs/security.md says of rights is what the server goes by."""
+
+import re
+
+from acklog.wire.limits import (
+    PATTERN_LENGTH_MAX,
+    PATTERNS_MAX,
+    RIGHTS_MAX,
+    ROLES_PER_TOKEN_MAX,
+    TOKEN_GRACE_SECONDS_DEFAULT,
+    TOKEN_GRACE_SECONDS_MAX,
+    TOKEN_NAME_LENGTH_MAX,
+)
+from acklog.wire.problems import ProblemCode
+from app.auth.right import ROLES_MAX
+from app.auth.roles import BUILT_IN
+from app.auth.scopes import Scope
+from app.auth.tokens import parse_token_table
+from app.auth.tried_rights import TOLD_MAX
+from cluster.catalog.catalog_change import CatalogSettings
+from cluster.model.action import Action
+from tests.unit.docs.documents import read_document, section, table
+
+PAGE = read_document("security.md")
+
+
+def test_its_tokens_files_are_such() -> None:
+    files = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert [len(parse_token_table(file.encode(), toml=True)) for file in files] == [1, 2]
+
+
+def test_actions_roles_and_scopes() -> None:
+    assert [row[0] for row in table(section(PAGE, "Rights"))] == [f"`{action.value}`" for action in Action]
+    roles = dict(row[:2] for row in table(section(PAGE, "Roles"))[: len(BUILT_IN)])
+    assert list(roles) == [f"`{name}`" for name in BUILT_IN]
+    for name, [right] in BUILT_IN.items():
+        actions = right.allow or ()
+        said = "all" if actions == tuple(Action) else ", ".join(action.value for action in actions)
+        assert roles[f"`{name}`"] == said
+    for scope in Scope:
+        assert f"| `{scope.value}` |" in section(PAGE, "Roles")
+
+
+def test_limits() -> None:
+    said = " ".join(section(PAGE, "Roles").split())
+    assert f"at most {RIGHTS_MAX} rights, those of its roles among them, and {ROLES_PER_TOKEN_MAX} roles" in said
+    assert f"at most {PATTERNS_MAX} patterns of topics and {PATTERNS_MAX} of groups" in said
+    assert f"of at most {PATTERN_LENGTH_MAX} characters" in said
+    assert f"at most {ROLES_MAX:,} roles" in said
+    assert f"{TOLD_MAX:,} different ones" in section(PAGE, "Trying rights out")
+
+
+def test_what_it_says_of_stored_tokens() -> None:
+    said = " ".join(section(PAGE, "Stored tokens").split())
+    assert f"{TOKEN_GRACE_SECONDS_DEFAULT:,} by default" in said
+    assert f"at most {TOKEN_GRACE_SECONDS_MAX // 86_400} days" in said
+    assert f"There are at most {CatalogSettings().tokens_max:,}" in said
+    assert f"names have at most {TOKEN_NAME_LENGTH_MAX} letters" in said
+    codes = [code for code in ProblemCode if "TOKEN" in code.name]
+    errors = section(PAGE, "What errors mean")
+    assert [code.name for code in codes if f"{code.status} `{code.name}`" not in errors] == []
