@@ -132,6 +132,12 @@ def test_rules_pages_and_dashboards_name_metrics_that_there_are() -> None:
         assert named - known == set(), where
 
 
+COUNTED_RARELY = {
+    "AcklogDeadLetters": f'acklog_group_dead_letters_total{{{GROUP},cause="attempts"',
+    "AcklogLostToRetention": f'acklog_group_losses_total{{{GROUP},cause="retention"',
+    "AcklogRedriveFails": 'acklog_redrive_failed_total{version="1"',
+}
+"""Where a single step is the trouble: one that comes with the series is seen by no `increase`."""
 ALSO_QUIET = {
     "a start that takes much of the disk at once is no slope": (
         "AcklogDiskAlmostFull",
@@ -149,6 +155,14 @@ ALSO_QUIET = {
         "40m",
     ),
     "a server of its own has no controller": ("AcklogNoController", {"acklog_storage_failed": "0x40"}, "40m"),
+    **{
+        f"what was counted before anybody scraped is no news: {alert}": (
+            alert,
+            {f"{series},{NODE}}}": "_x35 3x10", f"process_start_time_seconds{{{NODE}}}": "_x35 0x10"},
+            "40m",
+        )
+        for alert, series in COUNTED_RARELY.items()
+    },
 }
 ALSO_FIRING = {
     "all nodes are gone: no controller": (
@@ -176,6 +190,22 @@ ALSO_FIRING = {
         {"acklog_connections": "90x40", "acklog_connections_max": "100x40"},
         "40m",
     ),
+    **{
+        f"the first of a group come before its first scrape: {alert}": (
+            alert,
+            {f"{series},{NODE}}}": "_x35 3x10", f"process_start_time_seconds{{{NODE}}}": "0x45"},
+            "40m",
+        )
+        for alert, series in COUNTED_RARELY.items()
+    },
+    **{
+        f"the first of a process come before its first scrape: {alert}": (
+            alert,
+            {f"{series},{NODE}}}": "_x35 3x10", f"process_start_time_seconds{{{NODE}}}": "_x35 2080x10"},
+            "40m",
+        )
+        for alert, series in COUNTED_RARELY.items()
+    },
 }
 
 
