@@ -49,6 +49,12 @@ class Metrics:
         self._redelivered = CounterTally(
             "acklog_messages_redelivered", "Those of the leased that had been leased before", ["topic", "group"]
         )
+        self._consumer_calls = CounterTally(
+            "acklog_consumer_calls",
+            "Calls by which consumers of a group show that they are there, whether they got anything or not: receive, "
+            "extend (a lease) or commit (a position)",
+            ["topic", "group", "call"],
+        )
         self._quotas = BoundedNames(names_max)
         self._quota_use = CounterTally("acklog_quota_used", "Units of a quota that were used here", ["quota"])
         self._quota_refusals = CounterTally("acklog_quota_refused", "Requests refused for a quota", ["quota"])
@@ -72,6 +78,7 @@ class Metrics:
             self._failed,
             self._received,
             self._redelivered,
+            self._consumer_calls,
             self._released,
             self._settled,
             self._quota_use,
@@ -100,6 +107,10 @@ class Metrics:
         self._received.add(labels, count)
         if again:
             self._redelivered.add(labels, again)
+
+    def count_consumer_call(self, call: str, topic: str, group: str) -> None:
+        """`call` is "receive", "extend" or "commit"."""
+        self._consumer_calls.add((self._topics.label(topic), self._groups.label(group), call))
 
     def count_quota_use(self, quota: str, units: int) -> None:
         self._quota_use.add((self._quotas.label(quota),), units)

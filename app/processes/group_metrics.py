@@ -8,6 +8,7 @@ from prometheus_client.core import Metric
 from app.gateway.exposition import LabelledFamily, Labels
 from app.gateway.metrics import OTHER, BoundedNames
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.pauses import is_paused
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.node.append_times import AppendTimes
 from storage.node.groups.given_up_figures import LetterCause, LossCause, Pair
@@ -25,6 +26,7 @@ _COUNTS = {
     "dead_lettered": "Messages that went to the group's dead-letter topic",
     "lost_to_retention": "Messages that retention removed before the group had done them",
     "expired": "Messages whose time to live was over before the group had done them",
+    "available": "Messages that a receive could be given now, at most: neither done, leased, delayed, blocked nor paused",
 }
 _AGES = {
     "lag_seconds": "Between the first message that the group has not done, and the newest, at most, in seconds",
@@ -46,14 +48,20 @@ class _Sum:
         self.counts = [0] * len(_COUNTS)
         self.ages_s = [0.0] * len(_AGES)
 
-    def add(self, partition: Partition, state: GroupInPartition, times: AppendTimes, clock_ms: int) -> None:
+    def add(
+        self, partition: Partition, state: GroupInPartition, times: AppendTimes, clock_ms: int, *, is_held: bool
+    ) -> None:
+        """`is_held`: the group is paused there."""
         totals, counts, progress = state.totals, self.counts, state.progress
-        counts[0] += partition.host.high_watermark - progress - state.done_above_count
+        lag = partition.host.high_watermark - progress - state.done_above_count
+        counts[0] += lag
         counts[1] += state.in_flight_count
         counts[2] += state.blocked_count
         counts[3] += totals.dead_lettered
         counts[4] += totals.lost
         counts[5] += totals.expired
+        if lag and not is_held:
+            counts[6] += max(0, lag - state.in_flight_count - state.delayed_count - state.blocked_count)
         oldest_ms = times.near(partition, progress)
         if oldest_ms >= 0:
             for number, end_ms in enumerate((partition.host.log.last_append_ms, clock_ms)):
@@ -89,12 +97,15 @@ class GroupMetrics:
         count = 0
         for partition in self._node.partitions_led():
             topic = self._topics.label(partition.host.topic.name)
+            place = partition.host.topic.id, partition.host.partition
             for state in partition.groups.states():
-                pair = topic, self._label_of(state.group_id)
+                group = self._metadata.group_by_id(state.group_id)
+                pair = topic, self._groups.label(group.name if group is not None else "deleted")
                 found = sums.get(pair)
                 if found is None:
                     found = sums[pair] = _Sum(self._labels_of(*pair))
-                found.add(partition, state, self._node.append_times, clock_ms)
+                is_held = group is not None and bool(group.pauses) and is_paused(group.pauses, *place)
+                found.add(partition, state, self._node.append_times, clock_ms, is_held=is_held)
                 count += 1
                 if not count % POSITIONS_AT_ONCE:
                     yield
@@ -122,10 +133,6 @@ class GroupMetrics:
                 labels = self._labels_of(*pair, cause)
                 rows[labels] = rows.get(labels, 0) + count
         yield LabelledFamily(name, text, "counter", (*_NAMES, "cause"), rows)
-
-    def _label_of(self, group_id: str) -> str:
-        group = self._metadata.group_by_id(group_id)
-        return self._groups.label(group.name if group is not None else "deleted")
 
     def _labels_of(self, *values: str) -> Labels:
         labels = self._labels.get(values)

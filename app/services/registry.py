@@ -100,6 +100,6 @@ class Services:
         self.blocked = BlockedService(gateway, catalog, leaders)
         self.redrives = RedriveService(gateway, catalog, leaders, ends)
         self.seeks = SeekService(gateway, catalog, leaders, self.groups)
-        self.commits = CommitService(gateway, catalog, leaders, self.membership)
+        self.commits = CommitService(gateway, catalog, leaders, self.membership, self.metrics)
         self.cluster = ClusterService(gateway, catalog)
         self.unclean_elections = UncleanElections(gateway, catalog)

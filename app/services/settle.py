@@ -218,10 +218,19 @@ class SettleService:
                 await settle_place(place, part)
         elif places:
             await _each_soon(settle_place, places)
+        if action == "extend":
+            self._note_who_is_at_work(places, results)
         settled = [results[index] for part in places.values() for index in part.indexes]
         for result, number in Counter(DONE if fault is None else fault.code.name for fault in settled).items():
             self._metrics.count_settled(action, result, number)
         return results
+
+    def _note_who_is_at_work(self, places: dict[Place, _Part], results: list[ServerError | None]) -> None:
+        """Who is long at one message asks for no other, and is there all the same."""
+        for (topic_id, _, group_id), part in places.items():
+            topic, group = self._metadata.topic_by_id(topic_id), self._metadata.group_by_id(group_id)
+            if topic is not None and group is not None and any(results[index] is None for index in part.indexes):
+                self._metrics.count_consumer_call("extend", topic.name, group.name)
 
     async def _call(self, request: SettleRequest, deadline_ms: int) -> list[str]:
         """Where the outcome is unknown it is done again, as twice is once: an ack of what is done succeeds; a nack with
