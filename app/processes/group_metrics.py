@@ -26,7 +26,7 @@ _COUNTS = {
     "dead_lettered": "Messages that went to the group's dead-letter topic",
     "lost_to_retention": "Messages that retention removed before the group had done them",
     "expired": "Messages whose time to live was over before the group had done them",
-    "available": "Messages that a receive could be given now, at most: neither done, leased, delayed, blocked nor paused",
+    "available": "Messages that a receive could get now, at most: neither done, leased, delayed, blocked nor paused",
 }
 _AGES = {
     "lag_seconds": "Between the first message that the group has not done, and the newest, at most, in seconds",
@@ -58,7 +58,7 @@ class _Sum:
         counts[1] += state.in_flight_count
         counts[2] += state.blocked_count
         counts[3] += totals.dead_lettered
-        counts[4] += totals.lost
+        counts[4] += totals.lost - totals.deleted
         counts[5] += totals.expired
         if lag and not is_held:
             counts[6] += max(0, lag - state.in_flight_count - state.delayed_count - state.blocked_count)

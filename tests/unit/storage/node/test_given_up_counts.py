@@ -63,5 +63,7 @@ def test_what_retention_takes_is_counted_and_what_goes_on_purpose_is_told_apart(
         await sim.send(topic, b"new")
         await sim.clock.sleep(1_000)
         assert counts(sim, LOSSES) == {"retention": 10, "deleted": 0}
+        position = (await sim.positions(topic)).groups[0]
+        assert (position.lost, position.deleted) == (10, 0)
 
     with_node(main)
