@@ -1,6 +1,7 @@
 """What the gateway counts, for Prometheus. Every label has a bounded number of values."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from typing import Protocol
 
 from prometheus_client import Gauge
 
@@ -11,12 +12,32 @@ OTHER = "other"
 _LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
+class Named(Protocol):
+    """Which topics and groups there are; None for what there is not."""
+
+    def topic(self, name: str) -> object | None: ...
+    def group(self, name: str) -> object | None: ...
+
+
 class BoundedNames:
-    """The first `limit` names keep a label of their own; all later ones share `other`."""
+    """The first `limit` names have a label of their own, as long as there is what they name; all others share
+    `other`."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._names: dict[str, str] = {}
+        self._missing: set[str] = set()
+
+    def keep(self, exists: Callable[[str], bool]) -> set[str]:
+        """To be called before each scrape: names that are gone give up their place, the second time that they are seen
+        to be. So the last that is counted of them is scraped once, and a name that is about to be known stays. Returns
+        those that are forgotten: what is counted under them is to be forgotten, too."""
+        missing = {name for name in self._names if not exists(name)}
+        gone = missing & self._missing
+        for name in gone:
+            del self._names[name]
+        self._missing = missing - gone
+        return gone
 
     def label(self, name: str) -> str:
         label = self._names.get(name)
@@ -28,9 +49,10 @@ class BoundedNames:
 
 
 class Metrics:
-    """To be used on the event loop only."""
+    """To be used on the event loop only. `named` None: nothing goes."""
 
-    def __init__(self, *, names_max: int) -> None:
+    def __init__(self, *, names_max: int, named: Named | None = None) -> None:
+        self._named = named
         self.registry = SteppedRegistry()
         self._topics = BoundedNames(names_max)
         self._groups = BoundedNames(names_max)
@@ -127,4 +149,25 @@ class Metrics:
 
     def exposition(self) -> Generator[None, None, bytes]:
         """The text format. Yields where others may have their turn."""
+        if self._named is not None:
+            self._forget_what_is_gone(self._named)
         return self.registry.exposition()
+
+    def _forget_what_is_gone(self, named: Named) -> None:
+        """Else the first topics that there ever were would have all labels, and those of today share `other`."""
+
+        def is_of_something(quota: str) -> bool:
+            kind, _, rest = quota.partition("/")
+            look_up = {"topic": named.topic, "group": named.group}.get(kind)
+            return look_up is None or look_up(rest.partition("/")[0]) is not None
+
+        topics = self._topics.keep(lambda name: named.topic(name) is not None)
+        groups = self._groups.keep(lambda name: named.group(name) is not None)
+        quotas = self._quotas.keep(is_of_something)
+        if topics:
+            self._sent.forget(0, topics)
+        for tally in (self._received, self._redelivered, self._consumer_calls) if topics or groups else ():
+            tally.forget(0, topics)
+            tally.forget(1, groups)
+        for tally in (self._quota_use, self._quota_refusals) if quotas else ():
+            tally.forget(0, quotas)

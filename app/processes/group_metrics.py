@@ -1,7 +1,9 @@
 """What a node tells of the groups of the partitions that it leads."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from enum import StrEnum
+from typing import Generic, TypeVar
 
 from prometheus_client.core import Metric
 
@@ -18,6 +20,7 @@ from storage.node.storage_node import StorageNode
 POSITIONS_AT_ONCE = 200
 """Between two turns of others: a millisecond or two."""
 
+_Cause = TypeVar("_Cause", bound=StrEnum)
 _NAMES = ("topic", "group")
 _COUNTS = {
     "lag": "Messages that the group has not done",
@@ -68,6 +71,34 @@ class _Sum:
                 self.ages_s[number] = max(self.ages_s[number], (end_ms - oldest_ms) / 1000)
 
 
+class _ByCause(Generic[_Cause]):
+    """Counts by the labels that each group had when they were counted. A group whose name gets a label of its own, as
+    another's became free, begins at 0 there, and `other` does not fall."""
+
+    def __init__(self, causes: Iterable[_Cause]) -> None:
+        self.causes = tuple(causes)
+        self.totals: dict[tuple[str, str], Counter[_Cause]] = {}
+        self._taken: dict[Pair, Counter[_Cause]] = {}
+        self._current: set[tuple[str, str]] = {(OTHER, OTHER)}
+
+    def take(self, pair: Pair, labels: tuple[str, str] | None, noted: Mapping[_Cause, int]) -> None:
+        """`noted` so far of the group `pair`; where it is deleted it has no `labels`, and counts nowhere."""
+        taken = self._taken.setdefault(pair, Counter())
+        if labels is not None:
+            self._current.add(labels)
+            totals = self.totals.setdefault(labels, Counter())
+            for cause, count in noted.items():
+                totals[cause] += count - taken[cause]
+        taken.update({cause: count - taken[cause] for cause, count in noted.items()})
+
+    def forget_what_is_gone(self) -> None:
+        """The labels that no group has any more, after all were taken; what is `other` stays."""
+        self.totals = {
+            labels: counts for labels, counts in self.totals.items() if labels in self._current or OTHER in labels
+        }
+        self._current = {(OTHER, OTHER)}
+
+
 class GroupMetrics:
     """`topics` and `groups` have a label of their own as long as there are few."""
 
@@ -77,9 +108,12 @@ class GroupMetrics:
         self._topics = topics
         self._groups = groups
         self._labels: dict[tuple[str, ...], Labels] = {}
+        self._letters: _ByCause[LetterCause] = _ByCause(LetterCause)
+        self._losses: _ByCause[LossCause] = _ByCause(LossCause)
 
     def steps(self, clock_ms: int) -> Iterator[Metric | None]:
         """Ages are those at `clock_ms`. Yields None where others may have their turn."""
+        self._groups.keep(lambda name: self._metadata.group(name) is not None)
         sums: dict[tuple[str, str], _Sum] = {}
         yield from self._add_up(sums, clock_ms)
         for number, (name, text) in enumerate(_COUNTS.items()):
@@ -89,8 +123,8 @@ class GroupMetrics:
             ages = {each.labels: each.ages_s[number] for each in sums.values()}
             yield LabelledFamily(f"acklog_group_{name}", text, "gauge", _NAMES, ages)
         given_up = self._node.figures.given_up
-        yield from self._by_cause("acklog_group_dead_letters", _LETTERS, LetterCause, given_up.letters, sums)
-        yield from self._by_cause("acklog_group_losses", _LOSSES, LossCause, given_up.losses, sums)
+        yield from self._by_cause("acklog_group_dead_letters", _LETTERS, self._letters, given_up.letters, sums)
+        yield from self._by_cause("acklog_group_losses", _LOSSES, self._losses, given_up.losses, sums)
         self._labels = {key: labels for key, labels in self._labels.items() if key[:2] in sums}
 
     def _add_up(self, sums: dict[tuple[str, str], _Sum], clock_ms: int) -> Iterator[None]:
@@ -114,25 +148,32 @@ class GroupMetrics:
         self,
         name: str,
         text: str,
-        causes: Iterable[str],
-        noted: Mapping[Pair, Mapping[Any, int]],
+        counted: "_ByCause[_Cause]",
+        noted: Mapping[Pair, Mapping[_Cause, int]],
         sums: dict[tuple[str, str], _Sum],
     ) -> Iterator[Metric | None]:
         """Of each group that is there from the beginning, so that the first message of it is seen as a rise."""
-        rows: dict[Labels, float] = {}
-        for number, pair in enumerate(sums):
-            rows.update((self._labels_of(*pair, cause), 0) for cause in causes)
+        for number, (pair, by_cause) in enumerate(list(noted.items())):
+            counted.take(pair, self._named(pair), by_cause)
             if not number % POSITIONS_AT_ONCE:
                 yield None
-        for (topic, group_id), by_cause in list(noted.items()):
-            group = self._metadata.group_by_id(group_id)
-            if topic and group is None:
-                continue  # it is deleted, and nobody waits for news of it
-            pair = (OTHER, OTHER) if group is None else (self._topics.label(topic), self._groups.label(group.name))
-            for cause, count in by_cause.items():
-                labels = self._labels_of(*pair, cause)
-                rows[labels] = rows.get(labels, 0) + count
+        counted.forget_what_is_gone()
+        rows: dict[Labels, float] = {}
+        for number, (topic, group) in enumerate(dict.fromkeys([*sums, *counted.totals])):
+            totals: Mapping[_Cause, int] = counted.totals.get((topic, group), {})
+            rows.update((self._labels_of(topic, group, cause), totals.get(cause, 0)) for cause in counted.causes)
+            if not number % POSITIONS_AT_ONCE:
+                yield None
         yield LabelledFamily(name, text, "counter", (*_NAMES, "cause"), rows)
+
+    def _named(self, pair: Pair) -> tuple[str, str] | None:
+        """By which labels its messages count; None where the group or its topic is deleted: nobody waits for news of
+        it, and it is to take nobody's place."""
+        topic, group_id = pair
+        group = self._metadata.group_by_id(group_id)
+        if group is None or self._metadata.topic(topic) is None:
+            return None if topic else (OTHER, OTHER)
+        return self._topics.label(topic), self._groups.label(group.name)
 
     def _labels_of(self, *values: str) -> Labels:
         labels = self._labels.get(values)

@@ -64,7 +64,7 @@ class Services:
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
         self.settings = gateway.settings
-        self.metrics = Metrics(names_max=gateway.settings.metric_names_max)
+        self.metrics = Metrics(names_max=gateway.settings.metric_names_max, named=gateway.metadata)
         self.metrics.connections_max.set(gateway.settings.connections_max)
         for collector in gateway.collectors:
             self.metrics.registry.register(collector)
