@@ -9,6 +9,10 @@ from app.gateway.exposition import SteppedRegistry
 from app.gateway.tallies import CounterTally, HistogramTally
 
 OTHER = "other"
+_SETTLED = (
+    "Deliveries settled, by their result: done, again (an ack of what was done before: each message is done once), "
+)
+_SETTLED += "or the code of the problem"
 _LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -81,7 +85,7 @@ class Metrics:
         self._quota_use = CounterTally("acklog_quota_used", "Units of a quota that were used here", ["quota"])
         self._quota_refusals = CounterTally("acklog_quota_refused", "Requests refused for a quota", ["quota"])
         self._released = CounterTally("acklog_messages_released", "Leases returned because the client was gone", [])
-        self._settled = CounterTally("acklog_messages_settled", "Deliveries settled", ["action", "result"])
+        self._settled = CounterTally("acklog_messages_settled", _SETTLED, ["action", "result"])
         self.waiting = Gauge("acklog_waiting_requests", "Requests that wait for messages", registry=self.registry)
         self.body_bytes = Gauge(
             "acklog_request_body_bytes", "Bytes of request bodies being handled", registry=self.registry
@@ -144,7 +148,7 @@ class Metrics:
         self._released.add((), count)
 
     def count_settled(self, action: str, result: str, count: int) -> None:
-        """`result` is "done" or a problem's code."""
+        """`result` is "done", "again" or a problem's code."""
         self._settled.add((action, result), count)
 
     def exposition(self) -> Generator[None, None, bytes]:

@@ -158,9 +158,11 @@ class SettleRequest(_Message):
 
 
 class SettleResponse(_Message):
-    """A result per item, in order: "" for success, else the name of a ProblemCode."""
+    """A result per item, in order: "" for success, else the name of a ProblemCode. `repeated` of the successes are acks
+    of what had been done before."""
 
     results: list[str]
+    repeated: int = 0
 
 
 # --- look ------------------------------------------------------------------------------------------------------

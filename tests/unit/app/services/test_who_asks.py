@@ -106,3 +106,21 @@ def test_what_a_person_has_to_decide_is_available_to_nobody(mode: str) -> None:
         assert available(cluster) == 0
 
     ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_an_ack_that_is_repeated_counts_as_that() -> None:
+    """Ten messages that are acknowledged three times are ten that are done."""
+
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster)
+        await send(client, 3)
+        receipts = [each["receipt"] for each in await receive(client, max=3)]
+        for named in (receipts[:2], receipts, receipts):
+            assert (await client.post("/ack", json={"receipts": named})).status_code == 200
+        extension = {"receipt": receipts[0], "visibilitySeconds": 60}
+        assert (await client.post("/extend", json=extension)).status_code == 409
+        metrics = ServerMetrics((await client.get("/metrics")).text)
+        counts = metrics.by_label("acklog_messages_settled_total", "result")
+        assert counts == {"done": 3, "again": 5, "RECEIPT_STALE": 1}
+
+    ClusterBuilder().nodes(1).gateway().run(main)
