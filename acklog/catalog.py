@@ -258,6 +258,8 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
     problem: ProblemItem | None = None
     generation: int | None = None
     """Rises with each seek, and each other owner: receipts of an earlier one are stale."""
+    deleted: int | None = None
+    """Messages that somebody deleted on purpose before they were done; `lost` are those that retention removed."""
 
 
 class BlockedMessage(msgspec.Struct, rename="camel"):

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 _TROUBLES = {
     "withoutLeader": Cell("no leader", "bad"),
-    "belowMinInsync": Cell("too few in sync", "bad"),
-    "underReplicated": Cell("too few replicas in sync", "warning"),
+    "belowMinInsync": Cell("sends are refused: too few in sync", "bad"),
+    "underReplicated": Cell("a replica is away or behind", "warning"),
 }
 STUCK_SHOWN_MAX = 10
 
@@ -45,8 +45,8 @@ def _summary(status: "ClusterStatus") -> Fields:
         rows.append(("moves", _automatic(status)))
     counts = [
         ("no leader", status.without_leader, "bad"),
-        ("too few in sync", status.below_min_insync, "bad"),
-        ("too few replicas", status.under_replicated, "warning"),
+        ("too few in sync for sends", status.below_min_insync, "bad"),
+        ("a replica away or behind", status.under_replicated, "warning"),
     ]
     rows += [
         (name, Cell(f"{count:,}", "bad" if style == "bad" else "warning")) for name, count, style in counts if count

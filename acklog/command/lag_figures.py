@@ -21,6 +21,7 @@ class TopicLag:
     blocked: int = 0
     dead_lettered: int = 0
     lost: int = 0
+    deleted: int = 0
     expired: int = 0
     progress: int = 0
     lag_ms: int = 0
@@ -51,6 +52,7 @@ class TopicLag:
         self.blocked += partition.blocked or 0
         self.dead_lettered += partition.dead_lettered or 0
         self.lost += partition.lost or 0
+        self.deleted += partition.deleted or 0
         self.expired += partition.expired or 0
         self.lag_ms = max(self.lag_ms, partition.lag_ms or 0)
         self.oldest_age_ms = max(self.oldest_age_ms, partition.oldest_age_ms or 0)
@@ -69,6 +71,8 @@ class TopicLag:
             "deadLettered": self.dead_lettered,
             "lost": self.lost,
         }
+        if self.deleted:
+            document["deleted"] = self.deleted
         if self.expired:
             document["expired"] = self.expired
         if self.blocked:

@@ -35,7 +35,9 @@ def letter_checks(client: "Client", *, now_ms: Callable[[], int]) -> Iterator[Ch
         yield ok("dead letters", "none that are unhandled")
         return
     names = names_text([f"{topic.name} ({topic.unhandled:,})" for topic in unhandled])
-    advice = f"Look at them: acklog dlq show {unhandled[0].name}. Send them back: acklog dlq redrive."
+    advice = (
+        f"Look at them: acklog dlq show {unhandled[0].name}. Send them back: acklog dlq redrive {unhandled[0].name}."
+    )
     yield warn("dead letters", f"unhandled: {names}", advice)
     asked_at_ms = now_ms()
     waiting = [_waiting(client, topic.name, asked_at_ms) for topic in unhandled[:TOPICS_LOOKED_INTO_MAX]]

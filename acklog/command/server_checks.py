@@ -3,32 +3,29 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from acklog.command.checkup import Check, fail, names_text, ok, skipped, warn
-from acklog.command.cluster_checks import nodes_check
+from acklog.command.checkup import Check, fail, ok, skipped, warn
+from acklog.command.cluster_checks import cluster_checks
 from acklog.command.compaction_checks import compaction_checks
 from acklog.command.failures import explain
-from acklog.command.group_pauses import paused_text
-from acklog.command.lag_figures import TopicLag, lags_of
+from acklog.command.group_checks import GROUPS_LOOKED_AT_MAX, GroupChecks
 from acklog.command.letter_checks import letter_checks
-from acklog.command.log_ends import GONE
 from acklog.command.quantities import count_text, size_text
+from acklog.command.questions import not_looked_at
 from acklog.command.quota_check import quota_check
 from acklog.command.redrive_checks import redrive_checks
 from acklog.command.schedule_checks import schedules_check
 from acklog.command.server_metrics import ServerMetrics
 from acklog.command.times import duration_text
+from acklog.command.topic_checks import TopicChecks
 from acklog.wire.limits import PARTITIONS_MAX
 
 if TYPE_CHECKING:
     from acklog import AcklogError, Client
     from acklog.catalog import Topic
 
-TOPICS_LOOKED_AT_MAX = 500
-GROUPS_LOOKED_AT_MAX = 500
 CLOCK_DIFFERENCE_WARN_MS = 2_000
 CLOCK_DIFFERENCE_FAIL_MS = 60_000
 ROUND_TRIP_WARN_MS = 500
-SECOND_LOOK_S = 1.0
 USED_WARN, USED_FAIL = 0.7, 0.95
 DISK_FREE_WARN_BYTES = 1 << 30
 MORE_REPLICAS_THAN_THERE_CAN_BE = 100
@@ -45,7 +42,7 @@ _REFUSALS = {
 
 
 class ServerChecks:
-    """`now_ms` is this machine's clock, `pause` waits so many seconds."""
+    """`now_ms` is this machine's clock, `pause` waits so many seconds, `is_over`: there is no time left."""
 
     def __init__(
         self,
@@ -56,6 +53,7 @@ class ServerChecks:
         own_version: str,
         now_ms: Callable[[], int],
         pause: Callable[[float], None],
+        is_over: Callable[[], bool],
     ) -> None:
         self._client = client
         self._url = url
@@ -63,8 +61,9 @@ class ServerChecks:
         self._own_version = own_version
         self._now_ms = now_ms
         self._pause = pause
+        self._is_over = is_over
         self._topics: list[Topic] = []
-        self._not_served: set[str] = set()
+        self._served: list[Topic] = []
         self._read_metrics: ServerMetrics | None = None
 
     def run(self) -> Iterator[Check]:
@@ -80,10 +79,13 @@ class ServerChecks:
         try:
             self._topics = self._client.topics.list()
         except AcklogError as error:
-            yield self._token_fault(error)
+            yield self._no_topics(error)
             return
         yield self._scopes()
         for name, check in self._checks():
+            if self._is_over():
+                yield not_looked_at(name, "any")
+                continue
             try:
                 yield from check()
             except AcklogError as error:
@@ -129,9 +131,10 @@ class ServerChecks:
             return fail("ready", _said(error), advice)
         return ok("ready", "it serves")
 
-    def _token_fault(self, error: "AcklogError") -> Check:
+    def _no_topics(self, error: "AcklogError") -> Check:
         failure = explain(error, server=self._url)
-        return fail("token", _said(error), "" if failure is None else failure.hint)
+        name = "topics" if error.retriable else "token"
+        return fail(name, _said(error), "" if failure is None else failure.hint)
 
     def _scopes(self) -> Check:
         """What the token may do, found by asking for what cannot be done anyway."""
@@ -208,80 +211,18 @@ class ServerChecks:
         return ok("version", f"{versions[0]} on both sides" if versions[0] == self._own_version else versions[0])
 
     def _nodes(self) -> Iterator[Check]:
-        yield nodes_check(self._client.cluster.status())
+        yield from cluster_checks(self._client.cluster.status())
 
     # --- topics and groups -------------------------------------------------------------------------------------------
 
     def _look_at_topics(self) -> Iterator[Check]:
-        from acklog.errors import TopicNotFound
-
-        looked_at = self._topics[:TOPICS_LOOKED_AT_MAX]
-        troubled: list[str] = []
-        partitions = 0
-        for topic in looked_at:
-            try:
-                states = self._client.topics.get(topic.name).partition_states
-            except TopicNotFound:
-                continue  # deleted meanwhile
-            partitions += len(states)
-            found = [
-                f"{topic.name} {state.partition} ({'no leader' if state.problem is None else state.problem.code})"
-                for state in states
-                if state.problem is not None or (state.leader is None and state.life != GONE)
-            ]
-            if found:
-                self._not_served.add(topic.name)
-            troubled += found
-        finding = f"{count_text(len(looked_at), 'topic')} with {count_text(partitions, 'partition')}"
-        if len(looked_at) < len(self._topics):
-            finding += f" looked at, of {len(self._topics):,} topics"
-        if troubled:
-            advice = "See the server's log. With the server stopped, acklog fsck DIRECTORY says what is damaged."
-            yield fail("topics", f"cannot be served: {names_text(troubled)}", advice)
-        else:
-            yield ok("topics", f"{finding}, all served")
+        checks = TopicChecks(self._client, self._topics, is_over=self._is_over)
+        yield from checks.run()
+        self._served = checks.served
 
     def _look_at_groups(self) -> Iterator[Check]:
-        described = self._client.groups.list()
-        groups = [group.name for group in described]
-        paused = [f"{group.name}: {paused_text(group, self._now_ms())}" for group in described if group.paused]
-        if paused:
-            yield warn("paused", names_text(paused), "Let them go on: acklog groups resume GROUP.")
-        lags = self._lags(groups[:GROUPS_LOOKED_AT_MAX])
-        idle = [lag for lag in lags if _seems_idle(lag)]
-        if idle:
-            self._pause(SECOND_LOOK_S)
-            before = {(lag.group, lag.topic): lag.progress for lag in idle}
-            again = self._lags(list(dict.fromkeys(lag.group for lag in idle)))
-            idle = [lag for lag in again if _seems_idle(lag) and before.get((lag.group, lag.topic)) == lag.progress]
-        if idle:
-            names = [f"{lag.group} in {lag.topic} ({lag.waiting:,})" for lag in idle]
-            yield warn(
-                "groups",
-                f"messages wait and nobody takes them: {names_text(names)}",
-                "Start consumers, or delete groups that are not needed: acklog groups delete GROUP.",
-            )
-        else:
-            yield ok("groups", f"{count_text(len(groups), 'group')}, nothing waits without a consumer")
-        blocked = [f"{lag.group} in {lag.topic} ({lag.blocked:,})" for lag in lags if lag.blocked]
-        if blocked:
-            finding = f"messages that nobody is given before a person decides: {names_text(blocked)}"
-            yield warn("blocked", finding, "See what they hold up: acklog keys list GROUP; then keys release or skip.")
-        lost = [f"{lag.group} in {lag.topic} ({lag.lost:,})" for lag in lags if lag.lost]
-        if lost:
-            advice = "Let consumers be faster, or keep messages longer: acklog topics update TOPIC --retention 14d."
-            yield warn("lost", f"retention removed messages that were not done: {names_text(lost)}", advice)
-
-    def _lags(self, groups: list[str]) -> list[TopicLag]:
-        from acklog.errors import GroupNotFound
-
-        found: list[TopicLag] = []
-        for group in groups:
-            try:
-                found += lags_of(self._client.groups.offsets(group))
-            except GroupNotFound:
-                continue  # deleted meanwhile
-        return found
+        checks = GroupChecks(self._client, now_ms=self._now_ms, pause=self._pause, is_over=self._is_over)
+        yield from checks.run()
 
     def _dead_letters(self) -> Iterator[Check]:
         yield from letter_checks(self._client, now_ms=self._now_ms)
@@ -292,15 +233,11 @@ class ServerChecks:
 
     def _schedules(self) -> Iterator[Check]:
         yield schedules_check(
-            self._client, [topic.name for topic in self._served()], self._read_metrics, now_ms=self._now_ms()
+            self._client, [topic.name for topic in self._served], self._read_metrics, now_ms=self._now_ms()
         )
 
     def _compaction(self) -> Iterator[Check]:
-        yield from compaction_checks(self._client, self._served(), self._read_metrics)
-
-    def _served(self) -> "list[Topic]":
-        """Those whose partitions all answer, of the topics that were looked at."""
-        return [topic for topic in self._topics[:TOPICS_LOOKED_AT_MAX] if topic.name not in self._not_served]
+        yield from compaction_checks(self._client, self._served, self._read_metrics)
 
 
 def _clock(metrics: ServerMetrics, *, started_ms: int, ended_ms: int) -> Check:
@@ -362,11 +299,6 @@ def _refusals(metrics: ServerMetrics) -> Check:
     worst = max(found, key=lambda code: found[code])
     finding = ", ".join(f"{code} {int(count):,}" for code, count in sorted(found.items()))
     return warn("refusals", f"messages refused since the start: {finding}", _REFUSALS[worst])
-
-
-def _seems_idle(lag: TopicLag) -> bool:
-    """Something could be delivered, and nothing is. What waits behind a blocked message could not."""
-    return lag.waiting > 0 and lag.in_flight == 0 and not lag.is_paused and not lag.blocked
 
 
 def _said(error: "AcklogError") -> str:

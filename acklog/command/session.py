@@ -1,5 +1,6 @@
 """What a command works with: the options given everywhere, the server they name, its client, and the output."""
 
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -172,9 +173,9 @@ class Session:
             return self._of_profile(current, "the profile in use")
         return self._plain(DEFAULT_SERVER, "the default")
 
-    def client(self) -> "Client":
-        """A client of the server; close it (it is a context manager)."""
-        return self.surroundings.connect(self.server, self.options.timeout_s)
+    def client(self, *, timeout_s_max: float = math.inf) -> "Client":
+        """A client of the server; close it (it is a context manager). `timeout_s_max`: whatever --timeout says."""
+        return self.surroundings.connect(self.server, min(self.options.timeout_s, timeout_s_max))
 
     def async_client(self) -> "AsyncClient":
         """The same, for asyncio."""

@@ -235,7 +235,7 @@ class GroupListing(msgspec.Struct, omit_defaults=True):
 class ProgressView(msgspec.Struct, rename="camel"):
     """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done,
     `blocked` those that wait for a person's decision, `lost` those that retention removed before they were done,
-    `expired` those whose time to live was over before.
+    `deleted` those that somebody deleted before, on purpose, `expired` those whose time to live was over before.
     `generation` rises with each seek, and each other owner: receipts of an earlier one are stale. `committed` is what a
     reader said that keeps its own position; null where there is none. `lag_ms` is how much earlier than the newest
     message the first one was appended that is not done, `oldest_age_ms` how long ago that was; null where it cannot be
@@ -263,6 +263,7 @@ class ProgressView(msgspec.Struct, rename="camel"):
     is_paused: bool = msgspec.field(name="paused", default=False)
     problem: ProblemItem | None = None
     generation: int | None = None
+    deleted: int | None = None
 
 
 class OffsetsView(msgspec.Struct, rename="camel"):

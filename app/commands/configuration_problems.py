@@ -7,7 +7,7 @@ and no address is taken: a process with these settings may run at this moment.
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from app.auth.tokens import TokensFileError, TokenTable
+from app.auth.tokens import TokensFileError
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions, ReadFile
 from app.configuration.node_options import NODE, NodeOptions
@@ -17,6 +17,7 @@ from app.configuration.tls_options import PeerOptions, TlsOptions, completed, co
 from app.configuration.trace_options import TraceOptions
 from app.processes.exposure import check_exposure, check_node_exposure
 from app.processes.process_tls import ProcessTls
+from app.processes.required_tokens import tokens_of
 from app.processes.tracing import check_tracing
 from cluster.ports.runtime import SteadyClock
 
@@ -40,8 +41,7 @@ def _checks(process: ConfiguredProcess, read_file: ReadFile) -> list[Callable[[]
     if Settings in process.sources.kinds:
         settings = loaded.make(Settings)
         checks.append(lambda: check_exposure(settings))
-        if settings.tokens_file:
-            checks.append(lambda: TokenTable.load(settings.tokens_file))
+        checks.append(lambda: tokens_of(settings))
     checks.append(lambda: _check_tls(process))
     checks.append(lambda: check_tracing(loaded.make(TraceOptions)))
     if EtcdOptions in process.sources.kinds:

@@ -1,6 +1,7 @@
 """What the gateway counts, for Prometheus. Every label has a bounded number of values."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from typing import Protocol
 
 from prometheus_client import Gauge
 
@@ -8,15 +9,39 @@ from app.gateway.exposition import SteppedRegistry
 from app.gateway.tallies import CounterTally, HistogramTally
 
 OTHER = "other"
+_SETTLED = (
+    "Deliveries settled, by their result: done, again (an ack of what was done before: each message is done once), "
+)
+_SETTLED += "or the code of the problem"
 _LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
+class Named(Protocol):
+    """Which topics and groups there are; None for what there is not."""
+
+    def topic(self, name: str) -> object | None: ...
+    def group(self, name: str) -> object | None: ...
+
+
 class BoundedNames:
-    """The first `limit` names keep a label of their own; all later ones share `other`."""
+    """The first `limit` names have a label of their own, as long as there is what they name; all others share
+    `other`."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._names: dict[str, str] = {}
+        self._missing: set[str] = set()
+
+    def keep(self, exists: Callable[[str], bool]) -> set[str]:
+        """To be called before each scrape: names that are gone give up their place, the second time that they are seen
+        to be. So the last that is counted of them is scraped once, and a name that is about to be known stays. Returns
+        those that are forgotten: what is counted under them is to be forgotten, too."""
+        missing = {name for name in self._names if not exists(name)}
+        gone = missing & self._missing
+        for name in gone:
+            del self._names[name]
+        self._missing = missing - gone
+        return gone
 
     def label(self, name: str) -> str:
         label = self._names.get(name)
@@ -28,9 +53,10 @@ class BoundedNames:
 
 
 class Metrics:
-    """To be used on the event loop only."""
+    """To be used on the event loop only. `named` None: nothing goes."""
 
-    def __init__(self, *, names_max: int) -> None:
+    def __init__(self, *, names_max: int, named: Named | None = None) -> None:
+        self._named = named
         self.registry = SteppedRegistry()
         self._topics = BoundedNames(names_max)
         self._groups = BoundedNames(names_max)
@@ -49,6 +75,12 @@ class Metrics:
         self._redelivered = CounterTally(
             "acklog_messages_redelivered", "Those of the leased that had been leased before", ["topic", "group"]
         )
+        self._consumer_calls = CounterTally(
+            "acklog_consumer_calls",
+            "Calls by which consumers of a group show that they are there, whether they got anything or not: receive, "
+            "extend (a lease) or commit (a position)",
+            ["topic", "group", "call"],
+        )
         self._quotas = BoundedNames(names_max)
         self._quota_use = CounterTally("acklog_quota_used", "Units of a quota that were used here", ["quota"])
         self._quota_refusals = CounterTally("acklog_quota_refused", "Requests refused for a quota", ["quota"])
@@ -56,7 +88,7 @@ class Metrics:
             "acklog_rights_let_through", "Acts that rights on trial would have refused, by action", ["action"]
         )
         self._released = CounterTally("acklog_messages_released", "Leases returned because the client was gone", [])
-        self._settled = CounterTally("acklog_messages_settled", "Deliveries settled", ["action", "result"])
+        self._settled = CounterTally("acklog_messages_settled", _SETTLED, ["action", "result"])
         self.waiting = Gauge("acklog_waiting_requests", "Requests that wait for messages", registry=self.registry)
         self.body_bytes = Gauge(
             "acklog_request_body_bytes", "Bytes of request bodies being handled", registry=self.registry
@@ -75,6 +107,7 @@ class Metrics:
             self._failed,
             self._received,
             self._redelivered,
+            self._consumer_calls,
             self._released,
             self._settled,
             self._quota_use,
@@ -105,6 +138,10 @@ class Metrics:
         if again:
             self._redelivered.add(labels, again)
 
+    def count_consumer_call(self, call: str, topic: str, group: str) -> None:
+        """`call` is "receive", "extend" or "commit"."""
+        self._consumer_calls.add((self._topics.label(topic), self._groups.label(group), call))
+
     def count_quota_use(self, quota: str, units: int) -> None:
         self._quota_use.add((self._quotas.label(quota),), units)
 
@@ -118,9 +155,30 @@ class Metrics:
         self._released.add((), count)
 
     def count_settled(self, action: str, result: str, count: int) -> None:
-        """`result` is "done" or a problem's code."""
+        """`result` is "done", "again" or a problem's code."""
         self._settled.add((action, result), count)
 
     def exposition(self) -> Generator[None, None, bytes]:
         """The text format. Yields where others may have their turn."""
+        if self._named is not None:
+            self._forget_what_is_gone(self._named)
         return self.registry.exposition()
+
+    def _forget_what_is_gone(self, named: Named) -> None:
+        """Else the first topics that there ever were would have all labels, and those of today share `other`."""
+
+        def is_of_something(quota: str) -> bool:
+            kind, _, rest = quota.partition("/")
+            look_up = {"topic": named.topic, "group": named.group}.get(kind)
+            return look_up is None or look_up(rest.partition("/")[0]) is not None
+
+        topics = self._topics.keep(lambda name: named.topic(name) is not None)
+        groups = self._groups.keep(lambda name: named.group(name) is not None)
+        quotas = self._quotas.keep(is_of_something)
+        if topics:
+            self._sent.forget(0, topics)
+        for tally in (self._received, self._redelivered, self._consumer_calls) if topics or groups else ():
+            tally.forget(0, topics)
+            tally.forget(1, groups)
+        for tally in (self._quota_use, self._quota_refusals) if quotas else ():
+            tally.forget(0, quotas)

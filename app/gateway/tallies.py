@@ -5,7 +5,7 @@ sixteenth of its time. These belong to the event loop, whoever counts and whoeve
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
@@ -24,6 +24,10 @@ class CounterTally(Collector):
 
     def add(self, labels: Labels, count: int = 1) -> None:
         self._counts[labels] = self._counts.get(labels, 0) + count
+
+    def forget(self, position: int, values: Container[str]) -> None:
+        """The series in which the label at `position` is one of these."""
+        self._counts = {labels: count for labels, count in self._counts.items() if labels[position] not in values}
 
     def describe(self) -> Iterator[CounterMetricFamily]:
         yield self._family()

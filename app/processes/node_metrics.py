@@ -24,6 +24,7 @@ class NodeCollector(SteppedCollector):
 
     def steps(self) -> Iterator[Metric | None]:
         node = self._node
+        self._topics.keep(lambda name: self._metadata.topic(name) is not None)
         yield _gauge("acklog_storage_failed", "1 when the data directory is not served any more", bool(node.failure))
         yield _gauge("acklog_partitions_led", "Partitions that the node leads", len(node.partitions_led()))
         yield _gauge("acklog_partitions_refused", "Partitions whose files are damaged", node.partitions_refused)

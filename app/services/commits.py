@@ -7,6 +7,7 @@ from app.auth.principal import Principal
 from app.calls.commits import CommitFields, CommittedItem, CommitView, PositionFields
 from app.calls.problem_item import problem_item
 from app.gateway.dependencies import Gateway
+from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders, Try
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
@@ -36,12 +37,18 @@ class CommitService:
     """A commit is an acknowledgement of everything below an offset, and needs the same right."""
 
     def __init__(
-        self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, membership: GroupMembership
+        self,
+        gateway: Gateway,
+        catalog: Catalog,
+        leaders: PartitionLeaders,
+        membership: GroupMembership,
+        metrics: Metrics,
     ) -> None:
         self._gateway = gateway
         self._catalog = catalog
         self._leaders = leaders
         self._membership = membership
+        self._metrics = metrics
         self._known_by_all = KnownByAll(gateway.metadata, timeout_ms=gateway.settings.request_timeout_ms)
 
     async def commit(self, name: str, fields: CommitFields, principal: Principal) -> CommitView:
@@ -69,6 +76,7 @@ class CommitService:
                 item.problem = problem_item(answer)
             else:
                 item.progress, item.previous = answer.progress, answer.previous
+                self._metrics.count_consumer_call("commit", commit.topic.name, group.name)
             items.append(item)
         if len(faults) == len(commits) and len({fault.code for fault in faults}) == 1:
             raise faults[0]

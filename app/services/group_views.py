@@ -43,7 +43,8 @@ def progress_view(
     view.in_flight = position.in_flight
     view.delayed = position.delayed
     view.dead_lettered = position.dead_lettered
-    view.lost = position.lost
+    view.lost = position.lost - position.deleted
+    view.deleted = position.deleted
     view.expired = position.expired
     view.blocked = position.blocked
     view.lag = max(0, answer.high_watermark - position.progress - position.done_above)

@@ -56,6 +56,8 @@ class ReceiveService:
         check_keys_in_order(group, topics)
         if command.filter:
             check_takes_filters(group)
+        for topic in topics:  # now: who waits for long is there all the time
+            self._metrics.count_consumer_call("receive", topic.name, group.name)
         received = Received({topic.id: topic for topic in topics}, is_group_created=is_created)
         request = ReceiveRequest(
             [topic.id for topic in topics],

@@ -65,7 +65,7 @@ class Services:
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
         self.settings = gateway.settings
-        self.metrics = Metrics(names_max=gateway.settings.metric_names_max)
+        self.metrics = Metrics(names_max=gateway.settings.metric_names_max, named=gateway.metadata)
         self.metrics.connections_max.set(gateway.settings.connections_max)
         for collector in gateway.collectors:
             self.metrics.registry.register(collector)
@@ -101,7 +101,7 @@ class Services:
         self.blocked = BlockedService(gateway, catalog, leaders)
         self.redrives = RedriveService(gateway, catalog, leaders, ends)
         self.seeks = SeekService(gateway, catalog, leaders, self.groups)
-        self.commits = CommitService(gateway, catalog, leaders, self.membership)
+        self.commits = CommitService(gateway, catalog, leaders, self.membership, self.metrics)
         self.cluster = ClusterService(gateway, catalog)
         self.tokens = TokenService(gateway)
         self.unclean_elections = UncleanElections(gateway, catalog)

@@ -22,6 +22,8 @@ from storage.rpc.messages import SettleItem, SettleRequest, SettleResponse, fail
 from storage.rpc.node_api import NodeApi
 
 DONE = "done"
+AGAIN = "again"
+"""An ack of what had been done before: whose answer was lost, or who acknowledges twice."""
 ITEMS_PER_TURN = 2_000
 PLACES_PER_TURN = 64
 PLACES_AT_ONCE_MAX = 1_000
@@ -197,11 +199,12 @@ class SettleService:
     ) -> list[ServerError | None]:
         results: list[ServerError | None] = [None] * count
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
+        counts: Counter[str] = Counter()
 
         async def settle_place(place: Place, part: _Part) -> None:
             request = SettleRequest(*place, action, part.items, delay_ms, visibility_ms, reason)
             try:
-                codes = await self._call(request, deadline_ms)
+                response = await self._call(request, deadline_ms)
             except ServerError as error:
                 is_gone = error.code is ProblemCode.MESSAGE_EXPIRED
                 # Without its frames, which hold the fault: thousands of such cycles would be collected in one piece.
@@ -209,7 +212,8 @@ class SettleService:
                 for index in part.indexes:
                     results[index] = fault
                 return
-            for index, name in zip(part.indexes, codes, strict=True):
+            counts[AGAIN] += response.repeated
+            for index, name in zip(part.indexes, response.results, strict=True):
                 if name:
                     code = failure_code(name)
                     results[index] = ServerError(code, code.title)
@@ -219,12 +223,24 @@ class SettleService:
                 await settle_place(place, part)
         elif places:
             await _each_soon(settle_place, places)
+        if action == "extend":
+            self._note_who_is_at_work(places, results)
         settled = [results[index] for part in places.values() for index in part.indexes]
-        for result, number in Counter(DONE if fault is None else fault.code.name for fault in settled).items():
-            self._metrics.count_settled(action, result, number)
+        counts.update(DONE if fault is None else fault.code.name for fault in settled)
+        counts[DONE] -= counts[AGAIN]
+        for result, number in counts.items():
+            if number > 0:
+                self._metrics.count_settled(action, result, number)
         return results
 
-    async def _call(self, request: SettleRequest, deadline_ms: int) -> list[str]:
+    def _note_who_is_at_work(self, places: dict[Place, _Part], results: list[ServerError | None]) -> None:
+        """Who is long at one message asks for no other, and is there all the same."""
+        for (topic_id, _, group_id), part in places.items():
+            topic, group = self._metadata.topic_by_id(topic_id), self._metadata.group_by_id(group_id)
+            if topic is not None and group is not None and any(results[index] is None for index in part.indexes):
+                self._metrics.count_consumer_call("extend", topic.name, group.name)
+
+    async def _call(self, request: SettleRequest, deadline_ms: int) -> SettleResponse:
         """Where the outcome is unknown it is done again, as twice is once: an ack of what is done succeeds; a nack with
         the receipt that gave back before counts the same attempt, and its delay begins anew; an extension begins anew.
         Who has a later lease is not disturbed, since the receipt is stale then.
@@ -237,10 +253,8 @@ class SettleService:
             return answer_of_node(node.settle(request), self._metadata, group_id=request.group_id)
 
         if request.action == "release":
-            response = await self._leaders.change_once(*place, settle, deadline_ms=deadline_ms)
-        else:
-            response = await self._leaders.change(*place, settle, deadline_ms=deadline_ms)
-        return response.results
+            return await self._leaders.change_once(*place, settle, deadline_ms=deadline_ms)
+        return await self._leaders.change(*place, settle, deadline_ms=deadline_ms)
 
     async def _context(self, settlement: SettleCommand, principal: Principal) -> _Context:
         """What the items are about, each looked for once, however many items name it."""

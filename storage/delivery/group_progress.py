@@ -85,14 +85,15 @@ NOBODY = PartitionOwner(0, "")
 
 class GroupTotals(NamedTuple):
     """Messages of one group in one partition, ever. `dead_lettered` went to the dead-letter topic, `lost` were removed
-    by retention before they were done, `expired` before somebody was given them, or again: of these the group may have
-    made dead letters. `overtaken` is what of `lost` nobody deleted on purpose, since somebody last said where the group
-    is."""
+    before they were done, `deleted` of these on purpose and the others by retention, `expired` were not given to
+    anybody in time, or not again: of these the group may have made dead letters. `overtaken` is what of `lost` nobody
+    deleted on purpose, since somebody last said where the group is."""
 
     dead_lettered: int
     lost: int
     expired: int
     overtaken: int
+    deleted: int
 
 
 class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
@@ -103,7 +104,8 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     `failures` is (offset, first ms, consumer) of the retries that failed twice or whose consumer is known, `reasons`
     what was said of them, in the order of their last failure. `expired` are ranges that were passed over for their age,
     `expired_count` counts all that were, and those that became dead letters for that. `overtaken_count` is what
-    retention removed before it was done since somebody said the position, by a seek or a commit.
+    retention removed before it was done since somebody said the position, by a seek or a commit. `deleted_count` is
+    what of `lost_count` was deleted on purpose, as far as the version knew that wrote it.
     """
 
     group_id: str
@@ -124,6 +126,7 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     expired: list[tuple[int, int]] = []
     expired_count: int = 0
     overtaken_count: int = 0
+    deleted_count: int = 0
 
 
 class GroupProgress:
@@ -143,6 +146,7 @@ class GroupProgress:
         self.lost_count = 0
         self.expired_count = 0
         self.overtaken_count = 0
+        self.deleted_count = 0
         self.committed: CommittedPosition | None = None
         self.owner = NOBODY
         self.claimed_generations = 0
@@ -257,7 +261,9 @@ class GroupProgress:
 
     @property
     def totals(self) -> GroupTotals:
-        return GroupTotals(self.dead_lettered_count, self.lost_count, self.expired_count, self.overtaken_count)
+        return GroupTotals(
+            self.dead_lettered_count, self.lost_count, self.expired_count, self.overtaken_count, self.deleted_count
+        )
 
     @property
     def seek_generation(self) -> int:
@@ -269,7 +275,9 @@ class GroupProgress:
         if record.to_offset <= self.progress:
             return False
         self.lost_count += record.lost
-        if not record.is_deleted:
+        if record.is_deleted:
+            self.deleted_count += record.lost
+        else:
             self.overtaken_count += record.lost
         self._done(self.progress, record.to_offset)
         self.delivered_below = max(self.delivered_below, self.progress)
@@ -302,6 +310,7 @@ class GroupProgress:
             list(self._expired),
             self.expired_count,
             self.overtaken_count,
+            self.deleted_count,
         )
 
     def restore(self, snapshot: GroupSnapshot) -> None:
@@ -322,6 +331,7 @@ class GroupProgress:
             self._filtered.add(start, end)
         self.expired_count = snapshot.expired_count
         self.overtaken_count = snapshot.overtaken_count
+        self.deleted_count = snapshot.deleted_count
         for start, end in snapshot.expired:
             self._expired.add(start, end)
         for offset, attempts, leader_epoch, wall_ms, delay_ms in snapshot.retries:

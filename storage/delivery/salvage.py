@@ -176,6 +176,7 @@ class DeliverySalvage:
             progress.dead_lettered_count = before.progress.dead_lettered_count
             progress.expired_count = before.progress.expired_count
             progress.overtaken_count = before.progress.overtaken_count
+            progress.deleted_count = before.progress.deleted_count
             progress.owner = before.progress.owner
             progress.claimed_generations = before.progress.claimed_generations
         group = self._groups[group_id] = SalvagedGroup(progress, basis)

@@ -323,7 +323,7 @@ class StorageNode:
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
         partition = await self._partition(request.topic_id, request.partition)
         group = await self._groups.served(request.group_id)
-        return messages.SettleResponse(await partition.groups.settle(request, group))
+        return await partition.groups.settle(request, group)
 
     async def inspect(self, request: inspect_messages.InspectRequest) -> inspect_messages.InspectResponse:
         partition = await self._partition(request.topic_id, request.partition)

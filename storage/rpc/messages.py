@@ -158,9 +158,11 @@ class SettleRequest(_Message):
 
 
 class SettleResponse(_Message):
-    """A result per item, in order: "" for success, else the name of a ProblemCode."""
+    """A result per item, in order: "" for success, else the name of a ProblemCode. `repeated` of the successes are acks
+    of what had been done before."""
 
     results: list[str]
+    repeated: int = 0
 
 
 # --- look ------------------------------------------------------------------------------------------------------
@@ -218,11 +220,11 @@ class CommittedOffset(_Message):
 
 
 class GroupPosition(_Message):
-    """`progress` is the first offset not done; `done_above` counts the done ones above it, `lost` those that retention
-    removed before they were done. `generation` is the group's number of seeks (-1: an earlier version).
-    `oldest_append_ms`: when the first message was appended that is not done, of the group that was asked for; -1 where
-    all are done, or it cannot be told. `blocked` messages wait for a person's decision, of `expired` ones the time to
-    live was over before the group had done them."""
+    """`progress` is the first offset not done; `done_above` counts the done ones above it, `lost` those that were
+    removed before they were done, `deleted` of them on purpose (else by retention). `generation` is the group's number
+    of seeks (-1: an earlier version). `oldest_append_ms`: when the first message was appended that is not done, of the
+    group that was asked for; -1 where all are done, or it cannot be told. `blocked` messages wait for a person's
+    decision, of `expired` ones the time to live was over before the group had done them."""
 
     group_id: str
     progress: int
@@ -237,6 +239,7 @@ class GroupPosition(_Message):
     blocked: int = 0
     expired: int = 0
     consumers: list[str] = []
+    deleted: int = 0
 
 
 class PositionsResponse(_Message):

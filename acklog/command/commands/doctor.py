@@ -9,6 +9,7 @@ from acklog.command.certificate_check import certificate_check
 from acklog.command.checkup import Check, CheckOutcome, skipped
 from acklog.command.exit_codes import ExitCode
 from acklog.command.machine_checks import machine_checks
+from acklog.command.questions import QUESTION_S, QUESTIONS_S
 from acklog.command.server_checks import ServerChecks
 from acklog.command.session import Session, session_of
 from acklog.command.tree import CommandTyper
@@ -34,8 +35,9 @@ def doctor(
 ) -> None:
     """Look at a server, its topics and groups, and at this machine; say what is wrong and what to do.
 
-    Nothing is changed. With --data-dir a temporary file is written there to measure the disk, and removed. Exit code 0:
-    nothing is broken (there may be warnings), 1: something is.
+    Nothing is changed. With --data-dir a temporary file is written there to measure the disk, and removed. No answer is
+    waited for longer than 5 seconds, and what did not come is said. Exit code 0: nothing is broken (there may be
+    warnings), 1: something is.
     """
     session = session_of(context)
     checks: list[Check] = []
@@ -59,7 +61,8 @@ def doctor(
 def _checks(session: Session, data_dir: str) -> Iterator[Check]:
     from acklog import __version__
 
-    with session.client() as client:
+    began_ms = session.now_ms()
+    with session.client(timeout_s_max=QUESTION_S) as client:
         yield from ServerChecks(
             client,
             url=session.server.url,
@@ -67,6 +70,7 @@ def _checks(session: Session, data_dir: str) -> Iterator[Check]:
             own_version=__version__,
             now_ms=session.now_ms,
             pause=session.pause,
+            is_over=lambda: session.now_ms() - began_ms > QUESTIONS_S * 1000,
         ).run()
     if session.server.url.startswith("https:"):
         yield _certificate(session)

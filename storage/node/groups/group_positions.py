@@ -18,4 +18,5 @@ def position_of(state: GroupInPartition) -> GroupPosition:
         None if committed is None else CommittedOffset(committed.offset, committed.leader_epoch, committed.metadata),
         blocked=state.blocked_count,
         expired=totals.expired,
+        deleted=totals.deleted,
     )

@@ -34,7 +34,7 @@ from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.rpc.inspect_messages import MessageInGroup
-from storage.rpc.messages import DeliveredMessage, GroupPosition, ReceiveRequest, SettleRequest
+from storage.rpc.messages import DeliveredMessage, GroupPosition, ReceiveRequest, SettleRequest, SettleResponse
 
 logger = structlog.get_logger(__name__)
 
@@ -235,8 +235,8 @@ class PartitionGroups:
 
     # --- settle ----------------------------------------------------------------------------------------------------
 
-    async def settle(self, request: SettleRequest, group: Group) -> list[str]:
-        """A result per item: "" or a ProblemCode's name. Acks and nacks are durable on return (rule R25).
+    async def settle(self, request: SettleRequest, group: Group) -> SettleResponse:
+        """Acks and nacks are durable on return (rule R25).
 
         Raises ServerError UNAVAILABLE for receipts of a later leader, and where another leader may know better.
         """
@@ -248,11 +248,11 @@ class PartitionGroups:
         state = self._state.as_it_is_set(group)
         if state is None:
             self._delivery.check_sure()
-            return [ProblemCode.NOT_DELIVERED.name] * len(request.items)
+            return SettleResponse([ProblemCode.NOT_DELIVERED.name] * len(request.items))
         if request.action == "release":
             state.release(request.items)
             self._on_returned(group.id, self._host.partition)
-            return [""] * len(request.items)
+            return SettleResponse([""] * len(request.items))
         readable_end = self._host.readable_end
         settlement: SettleDecision[Acked] | SettleDecision[Returned]
         if request.action == "ack":
@@ -288,13 +288,15 @@ class PartitionGroups:
             # Messages came back, or room in the in-flight window did: somebody may be waiting for either.
             self._on_returned(state.group_id, self._host.partition)
         self._steps.arm()
-        return ["" if code is None else code.name for code in settlement.results]
+        repeated = _repeated(settlement) if request.action == "ack" else 0
+        return SettleResponse(["" if code is None else code.name for code in settlement.results], repeated)
 
-    async def _settle_without(self, gone: list[str], request: SettleRequest, group: Group) -> list[str]:
+    async def _settle_without(self, gone: list[str], request: SettleRequest, group: Group) -> SettleResponse:
         """What is gone with its log counts as what it is, and the rest is settled."""
         kept = [item for item, code in zip(request.items, gone, strict=True) if not code]
-        settled = iter(await self.settle(replace(request, items=kept), group) if kept else ())
-        return [code or next(settled) for code in gone]
+        rest = await self.settle(replace(request, items=kept), group) if kept else SettleResponse([])
+        settled = iter(rest.results)
+        return SettleResponse([code or next(settled) for code in gone], rest.repeated)
 
     async def seek(self, group: Group, offset: int) -> int:
         """Set the group's progress, durably; returns what it was. Every older receipt is stale from then on."""
@@ -377,3 +379,9 @@ class PartitionGroups:
             lost=record.lost,
         )
         self._on_returned(state.group_id, self._host.partition)  # a receive may have met what was removed
+
+
+def _repeated(settlement: SettleDecision[Acked] | SettleDecision[Returned]) -> int:
+    """Acks that found their message done already."""
+    newly = sum(settlement.record.runs[1::2]) if isinstance(settlement.record, Acked) else 0
+    return max(0, settlement.results.count(None) - newly)

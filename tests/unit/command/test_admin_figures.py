@@ -86,7 +86,7 @@ class TestLag:
         "mail",
         [
             progress("orders", 0, 10, 5, in_flight=2, delayed=1),
-            progress("orders", 1, 20, 0, dead_lettered=3, lost=1, done_above=2),
+            progress("orders", 1, 20, 0, dead_lettered=3, lost=1, done_above=2, deleted=5),
             PartitionProgress("orders", 2, problem=PROBLEM),
             progress("bills", 0, 0, 7),
         ],
@@ -98,6 +98,7 @@ class TestLag:
         assert (bills.topic, bills.lag, bills.waiting) == ("bills", 7, 7)
         assert (orders.lag, orders.in_flight, orders.delayed, orders.waiting) == (5, 2, 1, 2)
         assert (orders.dead_lettered, orders.lost, orders.unknown, orders.progress) == (3, 1, 1, 32)
+        assert orders.deleted == 5, "on purpose: not lost"
         assert orders.document(with_partitions=False)["unknownPartitions"] == 1
         assert "partitions" not in bills.document(with_partitions=False)
 

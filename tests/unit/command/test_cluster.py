@@ -165,14 +165,14 @@ class TestStatus:
         )
         lines = acklog(FakeClient(status=seen), "status").stdout.splitlines()
         for line in (
-            "nodes             3 nodes, 1 away",
-            "controller        none: no elections and no moves until there is one",
-            "store             away: nothing can change now",
-            "moves             paused, 1 under way, 2 asked for",
-            "no leader         1",
-            "too few in sync   2",
-            "too few replicas  3",
-            "decommissioned    1",
+            "nodes                      3 nodes, 1 away",
+            "controller                 none: no elections and no moves until there is one",
+            "store                      away: nothing can change now",
+            "moves                      paused, 1 under way, 2 asked for",
+            "no leader                  1",
+            "too few in sync for sends  2",
+            "a replica away or behind   3",
+            "decommissioned             1",
             "   1  a     n1:7000  away             4        1",
             "   2  b     n2:7000  draining         4        1",
             "   3  c     n3:7000  leaving          4        1",
@@ -182,6 +182,18 @@ class TestStatus:
             "There is more of it: see --limit.",
         ):
             assert line in lines
+
+    def test_who_can_take_sends_and_who_cannot_are_told_apart(self) -> None:
+        """Two of three in sync, where two are enough, is no trouble of senders."""
+        troubled = [
+            TroubledPartition("orders", 0, "underReplicated", 1, [1, 2, 3], [1, 2]),
+            TroubledPartition("orders", 1, "belowMinInsync", 1, [1, 2, 3], [1]),
+        ]
+        seen = status(below_min_insync=1, under_replicated=2, troubled=troubled)
+        shown = acklog(FakeClient(status=seen), "status").stdout
+        lines = [" ".join(line.split()) for line in shown.splitlines()]
+        assert "orders 0 a replica is away or behind 1 1,2,3 1,2" in lines
+        assert "orders 1 sends are refused: too few in sync 1 1,2,3 1" in lines
 
     def test_drained_nodes(self) -> None:
         seen = status(

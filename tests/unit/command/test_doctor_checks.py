@@ -1,6 +1,6 @@
 """The doctor's judgements, on figures that a test makes up."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from acklog.cluster import ClusterNode, ClusterStatus
 from acklog.command import machine_checks
 from acklog.command.certificate_check import certificate_check
 from acklog.command.checkup import Check, CheckOutcome
+from acklog.command.group_checks import GROUPS_LOOKED_AT_MAX
 from acklog.command.machine_checks import (
     data_directory_checks,
     file_system_check,
@@ -29,7 +30,7 @@ from acklog.command.machine_checks import (
     sync_durations_ms,
 )
 from acklog.command.server_certificate import ServerCertificate
-from acklog.command.server_checks import GROUPS_LOOKED_AT_MAX, ServerChecks
+from acklog.command.server_checks import ServerChecks
 from acklog.command.server_metrics import ServerMetrics
 from acklog.errors import (
     ConnectionFailed,
@@ -165,6 +166,9 @@ class _Topics:
         return topics
 
     def get(self, name: str) -> TopicDescription:
+        if "topic" in self._server.answers:
+            answer: TopicDescription = self._server.answers["topic"](name)
+            return answer
         found: TopicDescription = next(topic for topic in self._server.answers["topics"] if topic.name == name)
         return found
 
@@ -186,7 +190,13 @@ class _Groups:
         self._server._answer("seek")
 
 
-def diagnose(server: FakeServer, *, has_token: bool = True, url: str = "http://127.0.0.1:1") -> dict[str, Check]:
+def diagnose(
+    server: FakeServer,
+    *,
+    has_token: bool = True,
+    url: str = "http://127.0.0.1:1",
+    is_over: Callable[[], bool] = lambda: False,
+) -> dict[str, Check]:
     server.topics, server.groups = _Topics(server), _Groups(server)  # type: ignore[assignment]
     times: Iterator[int] = chain([1_000_000, 1_000_004, 1_000_490, 1_000_510], repeat(1_000_510))
     checks = ServerChecks(
@@ -196,6 +206,7 @@ def diagnose(server: FakeServer, *, has_token: bool = True, url: str = "http://1
         own_version="1.2.9",
         now_ms=lambda: next(times),
         pause=server.pauses_s.append,
+        is_over=is_over,
     )
     return {check.name: check for check in checks.run()}
 
@@ -292,7 +303,7 @@ class TestServer:
             counts = {"in_flight": 0, "delayed": 0, "dead_lettered": 0, "done_above": 0}
             return [PartitionProgress("orders", 0, progress=done, lag=50, lost=0, **counts)]
 
-        groups = [_group("mail")]
+        groups = [group_of("mail")]
         busy = diagnose(FakeServer(groups=groups, offsets=[row(10), row(20)]))
         assert busy["groups"].outcome is CheckOutcome.OK
         idle = diagnose(FakeServer(groups=groups, offsets=[row(10), row(10)]))
@@ -302,7 +313,7 @@ class TestServer:
     def test_what_waits_for_a_decision_waits_for_no_consumer(self) -> None:
         counts = {"lost": 0, "in_flight": 0, "delayed": 0, "done_above": 0, "blocked": 1}
         rows = [PartitionProgress("orders", 0, progress=3, lag=5, **counts)]
-        found = diagnose(FakeServer(groups=[_group("mail")], offsets=[rows]))
+        found = diagnose(FakeServer(groups=[group_of("mail")], offsets=[rows]))
         assert found["groups"].outcome is CheckOutcome.OK
         assert found["blocked"].outcome is CheckOutcome.WARN
         assert found["blocked"].finding.endswith("mail in orders (1)")
@@ -318,11 +329,11 @@ class TestServer:
 
     def test_what_retention_took(self) -> None:
         rows = [PartitionProgress("orders", 0, progress=9, lag=0, lost=4, in_flight=0, delayed=0, done_above=0)]
-        found = diagnose(FakeServer(groups=[_group("mail")], offsets=[rows]))
+        found = diagnose(FakeServer(groups=[group_of("mail")], offsets=[rows]))
         assert "mail in orders (4)" in found["lost"].finding
 
     def test_only_so_many_groups_are_looked_at(self) -> None:
-        groups = [_group(f"g{number}") for number in range(GROUPS_LOOKED_AT_MAX + 5)]
+        groups = [group_of(f"g{number}") for number in range(GROUPS_LOOKED_AT_MAX + 5)]
         server = FakeServer(groups=groups, offsets=[[]] * len(groups))
         diagnose(server)
         assert server.offsets_asked == GROUPS_LOOKED_AT_MAX
@@ -382,7 +393,7 @@ def _job(number: int, *positions: int, failed: int = 0, rate: int | None = None,
 
 class TestRedrives:
     def found(self, *looks: list[RedriveJob]) -> tuple[dict[str, Check], list[float]]:
-        server = FakeServer(groups=[_group("mail")], offsets=[[]], jobs=list(looks))
+        server = FakeServer(groups=[group_of("mail")], offsets=[[]], jobs=list(looks))
         return diagnose(server), server.pauses_s
 
     def test_none_and_none_that_failed(self) -> None:
@@ -455,7 +466,7 @@ class TestCompaction:
         assert self.found(Forbidden("no"))["compaction"].outcome is CheckOutcome.SKIPPED
 
 
-def _group(name: str) -> Group:
+def group_of(name: str) -> Group:
     return Group(name, name, "shared", GroupSettings("earliest", 1, 1, 1, 1, 1), 0)
 
 

@@ -26,7 +26,10 @@ class CommandLine(NamedTuple):
 
 
 def command_lines(page: str) -> Iterator[CommandLine]:
-    text = (REPOSITORY / page).read_text()
+    yield from command_lines_of(page, (REPOSITORY / page).read_text())
+
+
+def command_lines_of(page: str, text: str) -> Iterator[CommandLine]:
     blocks = "\n".join(_BLOCK.findall(text)).replace("\\\n", " ").splitlines()
     prose = [re.sub(r"\s+", " ", found) for found in _INLINE.findall(_BLOCK.sub("", text))]
     for line in (*blocks, *prose):
@@ -77,3 +80,51 @@ def test_what_there_is_not_is_found() -> None:
     assert fault_of(tree, ("receive", "t", "--auto-ack")) == "--auto-ack"
     assert fault_of(tree, ("topics", "shrink", "t")) == "shrink"
     assert fault_of(tree, ("receive", "t", "--ack", "-g", "g", "--json")) == ""
+
+
+_RUNBOOKS = [page for page in _PAGES if page.startswith("docs/runbooks/")]
+_FIRST_HOUR = "Your first hour on call"
+_PLACEHOLDER = re.compile(r"[A-Z][A-Z_.a-z]*")
+
+
+def parsed_fault_of(tree: Any, words: tuple[str, ...]) -> str:
+    """Why the command would refuse the whole line, with its placeholders (TOPIC) filled; "" where it would run it."""
+    if words[0] in _OF_OTHERS:
+        return ""
+    filled = ["1" if _PLACEHOLDER.fullmatch(word) else word for word in words]
+    here = tree
+    with tree.make_context("acklog", ["topics", "list"]) as context:
+        while hasattr(here, "get_command"):
+            found = here.get_command(context, filled[0]) if filled else None
+            if found is None:
+                return f"there is no command {' '.join(filled)!r}"
+            here, filled = found, filled[1:]
+        try:
+            here.make_context(words[0], filled, parent=context)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("page", [*_RUNBOOKS, "docs/operations.md"])
+def test_what_people_paste_at_night_is_whole(page: str) -> None:
+    """In runbooks, and in the first hour: no argument that must be given is missing, and none is too many."""
+    text = (REPOSITORY / page).read_text()
+    if page == "docs/operations.md":
+        start = text.index(f"## {_FIRST_HOUR}")
+        text = text[start : text.index("\n## ", start + 1)]
+    tree = build_tree()
+    lines = list(command_lines_of(page, text))
+    wrong = [
+        (" ".join(each.words), fault) for each in lines if each.words and (fault := parsed_fault_of(tree, each.words))
+    ]
+    assert wrong == []
+    assert lines or page.startswith("docs/runbooks/")
+
+
+def test_what_is_not_whole_is_found() -> None:
+    tree = build_tree()
+    for line in ("lag GROUP", "dlq purge", "dlq redrive", "cluster drain", "keys skip"):
+        assert parsed_fault_of(tree, tuple(line.split())), line
+    for line in ("lag --group GROUP", "dlq purge TOPIC", "cluster drain NODE", "dlq show TOPIC.GROUP.dlq", "doctor"):
+        assert parsed_fault_of(tree, tuple(line.split())) == "", line

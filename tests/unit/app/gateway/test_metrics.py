@@ -18,3 +18,68 @@ def test_a_flood_of_topics_makes_no_flood_of_series() -> None:
     assert 'acklog_messages_sent_total{topic="other"} 997.0' in text
     assert 'acklog_messages_redelivered_total{group="other",topic="other"} 997.0' in text
     assert "_created" not in text
+
+
+class Catalogue:
+    """Which topics and groups there are."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = set(names)
+
+    def topic(self, name: str) -> object | None:
+        return name if name in self.names else None
+
+    group = topic
+
+
+def text_of(metrics: Metrics) -> str:
+    return at_once(metrics.exposition()).decode()
+
+
+def test_topics_and_groups_that_are_gone_give_up_their_places() -> None:
+    """Those of a test run, which came first, are deleted: the shop's get labels of their own."""
+    there = Catalogue("t1", "t2", "g1", "shop", "mail")
+    metrics = Metrics(names_max=2, named=there)
+    metrics.count_sent("t1", 1)
+    metrics.count_sent("t2", 1)
+    metrics.count_received("t1", "g1", 1, again=1)
+    metrics.count_sent("shop", 5)
+    text_of(metrics)
+    assert 'acklog_messages_sent_total{topic="other"} 5.0' in text_of(metrics)
+    there.names -= {"t1", "g1"}
+    assert 'acklog_messages_sent_total{topic="t1"} 1.0' in text_of(metrics), "the last of it is seen once"
+    text = text_of(metrics)
+    assert "t1" not in text
+    assert "g1" not in text
+    metrics.count_sent("shop", 2)
+    metrics.count_consumer_call("receive", "shop", "mail")
+    text = text_of(metrics)
+    assert 'acklog_messages_sent_total{topic="shop"} 2.0' in text
+    assert 'acklog_messages_sent_total{topic="t2"} 1.0' in text, "of what is there nothing falls"
+    assert 'acklog_messages_sent_total{topic="other"} 5.0' in text
+    assert 'acklog_consumer_calls_total{call="receive",group="mail",topic="shop"} 1.0' in text
+
+
+def test_a_name_that_is_missed_once_and_then_known_keeps_its_count() -> None:
+    there = Catalogue()
+    metrics = Metrics(names_max=2, named=there)
+    metrics.count_sent("late", 1)
+    text_of(metrics)
+    there.names.add("late")
+    text_of(metrics)
+    there.names.clear()
+    assert 'topic="late"} 1.0' in text_of(metrics)
+
+
+def test_quotas_go_with_what_they_are_of() -> None:
+    there = Catalogue("shop")
+    metrics = Metrics(names_max=9, named=there)
+    for quota in (
+        "topic/shop/sendMessagesPerSecond",
+        "group/gone/receiveRequestsPerSecond",
+        "token/ann/requestsPerSecond",
+    ):
+        metrics.count_quota_use(quota, 1)
+    for _ in range(2):
+        text = text_of(metrics)
+    assert ("topic/shop" in text, "group/gone" in text, "token/ann" in text) == (True, False, True)

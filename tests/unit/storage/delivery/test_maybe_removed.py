@@ -61,7 +61,7 @@ def test_what_is_gone_is_done_when_that_is_durable() -> None:
     assert (bench.group.progress, bench.group.delayed_count) == (1, 1)
     bench.fail_over()
     assert (bench.group.progress, bench.group.delayed_count) == (1, 1)
-    assert bench.group.totals == (0, 0, 0, 0)
+    assert bench.group.totals == (0, 0, 0, 0, 0)
 
 
 def test_what_could_not_be_recorded_waits_as_before() -> None:

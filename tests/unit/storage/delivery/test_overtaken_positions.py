@@ -30,3 +30,7 @@ def test_what_was_deleted_on_purpose_overtook_nobody(deleted_below: int, overtak
     bench = GroupBench()
     bench.write(bench.group.advance_log_start(10, deleted_below=deleted_below))
     assert (bench.group.totals.overtaken, bench.group.totals.lost) == (overtaken, 10)
+    assert bench.group.totals.deleted == 10 - overtaken
+    after_a_restart = GroupProgress(0, DeliverySettings())
+    after_a_restart.restore(bench.group.snapshot())
+    assert after_a_restart.totals == bench.group.totals

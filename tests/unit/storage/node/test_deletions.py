@@ -40,7 +40,8 @@ def test_everything_is_deleted_and_its_file_is_gone() -> None:
         assert [(each.group_id, each.undone) for each in answer.undone] == [(group.id, 10)]
         position = await sim.positions(topic)
         assert (position.log_start, position.high_watermark, position.size_bytes) == (10, 10, 0)
-        assert (position.groups[0].progress, position.groups[0].lost) == (10, 10)
+        assert (position.groups[0].progress, position.groups[0].lost, position.groups[0].deleted) == (10, 10, 10)
+        assert lost_to_retention(sim) == 0, "somebody did it on purpose"
         assert await sim.settle("ack", topic, group, [first]) == [""]
         with pytest.raises(ServerError) as gone:
             await sim.node.inspect(InspectRequest(topic.id, 0, 0, 1))
@@ -207,6 +208,12 @@ def test_metrics_count_what_was_deleted_and_neither_dry_runs_nor_repetitions() -
         assert deletion_counts(sim) == (2, 10)
 
     with_node(main)
+
+
+def lost_to_retention(sim: SimulatedNode) -> float:
+    found = NodeCollector(sim.node, sim.metadata, names_max=10).collect()
+    [family] = [each for each in found if each.name == "acklog_group_lost_to_retention"]
+    return sum(sample.value for sample in family.samples)
 
 
 def deletion_counts(sim: SimulatedNode) -> tuple[float, float]:
