@@ -18,7 +18,7 @@ from app.http.protocol.limited_protocol import make_http_protocol
 from app.http.protocol.server import HttpServer, bind, url_of
 from app.http.protocol.web_guard import guard_of
 from app.processes.cluster_node import ClusterNode, start_cluster_node
-from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
+from app.processes.descriptors import PEERS, DescriptorPlan, plan_descriptors, raise_descriptor_limit, report
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.exposure import check_node_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
@@ -35,9 +35,11 @@ from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.log.data_directory import read_meta
 from storage.log.directory_role import claim_for_node
+from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.schedule.sqlite_schedule_indexes import SqliteScheduleIndexes
 from storage.node.table.sqlite_table_index import SqliteTableIndexes
+from storage.rpc.rpc_settings import RpcServerSettings
 from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
 from storage.table.table_index import TABLES_DIRECTORY
 
@@ -57,16 +59,10 @@ async def serve(
     peers = completed_peers(process.loaded.make(PeerOptions), tls_options, f"node-{options.id}")
     check_node_exposure(options, peers)
     process_settings = options.process_settings()
-    log_store = node_settings.log_store
-    plan = plan_descriptors(
-        raise_descriptor_limit(),
-        connections_max=process_settings.rpc_server.connections_max,
-        open_files_max=log_store.open_files_max,
-        journal_files_max=log_store.journal_files_max,
-        others=PEERS + 2 * HTTP_CONNECTIONS_MAX,
-    )
+    plan = _plan(process_settings.rpc_server, node_settings.log_store)
     rpc_server = process_settings.rpc_server.within(plan.connections)
-    node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
+    log_store = replace(node_settings.log_store, open_files_max=plan.open_files)
+    node_settings = replace(node_settings, log_store=log_store)
     host, port = options.http_address
     listener = bind(host, port, what_to_do=OTHER_ADDRESS)
     clock, entropy = SteadyClock(), SystemEntropy()
@@ -122,6 +118,17 @@ async def serve(
     ending.cancel()
     if node.end.reason is not None:
         raise node.end.reason
+
+
+def _plan(rpc_server: RpcServerSettings, log_store: LogStoreSettings) -> DescriptorPlan:
+    """Raises SettingsError."""
+    return plan_descriptors(
+        raise_descriptor_limit(),
+        connections_max=rpc_server.connections_max,
+        open_files_max=log_store.open_files_max,
+        journal_files_max=log_store.journal_files_max,
+        others=PEERS + 2 * HTTP_CONNECTIONS_MAX,
+    )
 
 
 async def _stop_at_the_end(node: ClusterNode, server: HttpServer) -> None:

@@ -7,7 +7,7 @@ from prometheus_client.registry import Collector
 
 from app.gateway.tallies import CounterTally
 from cluster.line_limit import LineLimitSettings
-from cluster.tls.tls_listener import Refusal
+from cluster.tls.tls_listener import OpeningFailure
 from storage.rpc.stranger_log import StrangerLog
 
 
@@ -22,7 +22,7 @@ class RefusedConnections(Collector):
             ["listener", "reason"],
         )
 
-    def note(self, listener: str, refusal: Refusal, why: str) -> None:
+    def note(self, listener: str, refusal: OpeningFailure, why: str) -> None:
         self._tally.add((listener, refusal.value), 1)
         self._log.warn(f"tls.{listener}_refused", reason=refusal.value, why=why)
 

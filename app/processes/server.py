@@ -10,7 +10,7 @@ from app.configuration.server_settings import Settings
 from app.configuration.tls_options import TlsOptions, completed
 from app.configuration.trace_options import TraceOptions
 from app.http.protocol.server import HttpServer, bind, url_of
-from app.processes.descriptors import plan_descriptors, raise_descriptor_limit, report
+from app.processes.descriptors import DescriptorPlan, plan_descriptors, raise_descriptor_limit, report
 from app.processes.embedded import EmbeddedServer, start_embedded
 from app.processes.embedded_store import open_store
 from app.processes.exposure import check_exposure
@@ -29,6 +29,7 @@ from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
+from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.schedule.sqlite_schedule_indexes import SqliteScheduleIndexes
 from storage.node.table.sqlite_table_index import SqliteTableIndexes
@@ -41,15 +42,10 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     collect_rarely()
     check_exposure(settings)
-    log_store = node_settings.log_store
-    plan = plan_descriptors(
-        raise_descriptor_limit(),
-        connections_max=settings.connections_max,
-        open_files_max=log_store.open_files_max,
-        journal_files_max=log_store.journal_files_max,
-    )
+    plan = _plan(settings, node_settings.log_store)
     settings = replace(settings, connections_max=plan.connections)
-    node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
+    log_store = replace(node_settings.log_store, open_files_max=plan.open_files)
+    node_settings = replace(node_settings, log_store=log_store)
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = tokens_of(settings)
     clock, entropy = SteadyClock(), SystemEntropy()
@@ -110,6 +106,16 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
         await server.serve(sockets=[listener])
     if end.reason is not None:
         raise end.reason
+
+
+def _plan(settings: Settings, log_store: LogStoreSettings) -> DescriptorPlan:
+    """Raises SettingsError."""
+    return plan_descriptors(
+        raise_descriptor_limit(),
+        connections_max=settings.connections_max,
+        open_files_max=log_store.open_files_max,
+        journal_files_max=log_store.journal_files_max,
+    )
 
 
 def _schedule_indexes(settings: Settings) -> SqliteScheduleIndexes:

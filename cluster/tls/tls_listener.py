@@ -20,7 +20,7 @@ _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS = 1.0
 
 
-class Refusal(Enum):
+class OpeningFailure(Enum):
     """Why a connection came to nothing; the values are labels."""
 
     CLEAR = "clear"  # it did not begin with TLS, and has to
@@ -71,7 +71,7 @@ class TlsListener:
         *,
         context: Callable[[], ssl.SSLContext],
         settings: TlsListenerSettings,
-        on_refused: Callable[[Refusal, str], None],
+        on_refused: Callable[[OpeningFailure, str], None],
     ) -> None:
         listener.setblocking(False)
         self.sockets = [listener]
@@ -146,7 +146,7 @@ class TlsListener:
         if left_s > 0:
             self._pause(left_s)
             return False
-        self._refuse(oldest, Refusal.ROOM, "others waited for its place")
+        self._refuse(oldest, OpeningFailure.ROOM, "others waited for its place")
         return True
 
     # --- opening ---
@@ -161,7 +161,7 @@ class TlsListener:
         self._loop.add_reader(accepted.fileno(), self._look, opening)
 
     def _is_late(self, opening: _Opening) -> None:
-        self._refuse(opening, Refusal.TIME, "it did not begin in time")
+        self._refuse(opening, OpeningFailure.TIME, "it did not begin in time")
 
     def _look(self, opening: _Opening) -> None:
         try:
@@ -180,7 +180,7 @@ class TlsListener:
         elif self._settings.takes_clear:
             opening.task = self._loop.create_task(self._open(opening, None), name="connection in clear")
         else:
-            self._refuse(opening, Refusal.CLEAR, "it speaks no TLS")
+            self._refuse(opening, OpeningFailure.CLEAR, "it speaks no TLS")
 
     async def _open(self, opening: _Opening, context: ssl.SSLContext | None) -> None:
         settings = self._settings
@@ -196,17 +196,17 @@ class TlsListener:
                     ssl_shutdown_timeout=settings.shutdown_timeout_ms / 1000,
                 )
         except (TimeoutError, ConnectionAbortedError):  # as the event loops put it
-            self._on_refused(Refusal.TIME, "its handshake did not end in time")
+            self._on_refused(OpeningFailure.TIME, "its handshake did not end in time")
         except ssl.SSLError as error:
-            self._on_refused(Refusal.HANDSHAKE, (error.reason or str(error)).lower().replace("_", " "))
+            self._on_refused(OpeningFailure.HANDSHAKE, (error.reason or str(error)).lower().replace("_", " "))
         except OSError as error:
-            self._on_refused(Refusal.HANDSHAKE, error.strerror or str(error) or "the other end hung up")
+            self._on_refused(OpeningFailure.HANDSHAKE, error.strerror or str(error) or "the other end hung up")
         finally:
             self._opening.pop(opening, None)
             self._has_room()
 
-    def _refuse(self, opening: _Opening, refusal: Refusal, why: str) -> None:
-        if refusal is Refusal.CLEAR and self._settings.clear_answer:
+    def _refuse(self, opening: _Opening, refusal: OpeningFailure, why: str) -> None:
+        if refusal is OpeningFailure.CLEAR and self._settings.clear_answer:
             _say_last(opening.socket, self._settings.clear_answer)
         self._let_go(opening)
         self._on_refused(refusal, why)

@@ -3,12 +3,17 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
+from acklog.wire.problems import ProblemCode
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.tls.peer_identity import PeerIdentity
 from storage.rpc.framing import REQUEST_ID_MAX, Buffer, Frame, FrameDecoder, FrameKind, encode_frame
+from storage.rpc.handshake import HandshakeError
+from storage.rpc.methods import Method
 from storage.rpc.transport import Stream
 
 logger = structlog.get_logger(__name__)
@@ -79,6 +84,22 @@ class ClientConnection:
     def identity(self) -> PeerIdentity | None:
         """Who the other end has proved to be; None where nobody proves anything, or it is gone."""
         return None if self._stream is None else self._stream.identity
+
+    def check_answers_as(self, expected: PeerIdentity | None, address: str) -> None:
+        """Before anything is said: another process of the cluster, too, may have been given the address, or taken it.
+        Raises HandshakeError."""
+        found = self.identity
+        if found is not None and expected is not None and found != expected:
+            raise HandshakeError(f"{expected} was to answer at {address}, and {found} did")
+
+    def check_speaks(self, method: Method[Any, Any]) -> None:
+        """Raises ServerError UNSUPPORTED where the node's version does not know the call."""
+        if self.version < method.since:
+            raise ServerError(
+                ProblemCode.UNSUPPORTED,
+                f"the node speaks version {self.version} of the protocol, and `{method.name}` came with version "
+                f"{method.since}: upgrade it first",
+            )
 
     # --- calls ---
 

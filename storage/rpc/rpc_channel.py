@@ -111,7 +111,7 @@ class RpcChannel:
         try:
             async with asyncio.timeout(timeout_s):
                 connection = await self._connected()
-                _check_spoken(method, connection)
+                connection.check_speaks(method)
                 fitted = method.fitted(request, connection.version)
                 if fitted is not request:
                     body, attachment = method.request.encode(fitted)
@@ -253,7 +253,7 @@ class RpcChannel:
 
     async def _greet(self, connection: ClientConnection) -> None:
         """Agree on a version. Raises HandshakeError, ConnectionEndedError."""
-        self._check_identity(connection)
+        connection.check_answers_as(self._expects, self._address)
         versions = self._settings.versions
         body, _ = methods.HELLO.request.encode(Hello(versions.oldest, versions.newest, self._settings.is_node))
         call = connection.begin(methods.HELLO.number, body, b"", on_end=_nothing, on_late_answer=_ignore)
@@ -280,28 +280,12 @@ class RpcChannel:
         if self._on_lost is not None and not self._is_closed:
             self._on_lost()
 
-    def _check_identity(self, connection: ClientConnection) -> None:
-        """Before anything is said: another process of the cluster, too, may have been given the address, or taken it.
-        Raises HandshakeError."""
-        found = connection.identity
-        if found is not None and self._expects is not None and found != self._expects:
-            raise HandshakeError(f"{self._expects} was to answer at {self._address}, and {found} did")
-
     def _back_off(self) -> None:
         settings = self._settings
         pause_ms = min(settings.backoff_max_ms, settings.backoff_min_ms * 2 ** min(self._failures, 20))
         self._failures += 1
         jitter = 0.5 + self._entropy.fraction() / 2
         self._dial_not_before_ms = self._clock.monotonic_ms() + int(pause_ms * jitter)
-
-
-def _check_spoken(method: Method[_Request, _Response], connection: ClientConnection) -> None:
-    if connection.version < method.since:
-        raise ServerError(
-            ProblemCode.UNSUPPORTED,
-            f"the node speaks version {connection.version} of the protocol, and `{method.name}` came with version "
-            f"{method.since}: upgrade it first",
-        )
 
 
 def _ignore(frame: Frame) -> None:

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 from cluster.tls.peer_tls import PeerTls
-from cluster.tls.tls_listener import Refusal, TlsListener, TlsListenerSettings
+from cluster.tls.tls_listener import OpeningFailure, TlsListener, TlsListenerSettings
 from storage.rpc.tcp_stream import TcpStream
 from storage.rpc.tcp_transport import BACKLOG, address_of, parse_address
 from storage.rpc.transport import Listener, StreamHandler
@@ -20,7 +20,7 @@ class TlsTransport:
         self,
         tls: PeerTls,
         *,
-        on_refused: Callable[[Refusal, str], None],
+        on_refused: Callable[[OpeningFailure, str], None],
         opening_max: int,
     ) -> None:
         self._tls = tls

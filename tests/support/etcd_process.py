@@ -25,7 +25,7 @@ _IN_MEMORY = Path("/dev") / "shm"
 
 
 @dataclass(frozen=True)
-class TlsFiles:
+class EtcdTlsFiles:
     """PEM files of an etcd that lets in only who shows a certificate of `authority`."""
 
     authority: Path
@@ -36,7 +36,7 @@ class TlsFiles:
 class EtcdProcess:
     """One member. It keeps its ports and its data over restarts; `kill` is SIGKILL."""
 
-    def __init__(self, binary: Path, directory: Path, name: str, *, tls: TlsFiles | None = None) -> None:
+    def __init__(self, binary: Path, directory: Path, name: str, *, tls: EtcdTlsFiles | None = None) -> None:
         self.name = name
         self.client_port, self.peer_port = lasting_ports(2)
         self._binary = binary
@@ -183,7 +183,7 @@ class EtcdCluster:
 
 
 @contextmanager
-def running_etcd(binary: Path, *options: str, tls: TlsFiles | None = None) -> Iterator[EtcdProcess]:
+def running_etcd(binary: Path, *options: str, tls: EtcdTlsFiles | None = None) -> Iterator[EtcdProcess]:
     """A single member that serves, on an empty directory; gone at the end."""
     with ExitStack() as stack:
         etcd = _started(lambda directory: [EtcdProcess(binary, directory, "single", tls=tls)], stack, options)[0]

@@ -16,7 +16,7 @@ from app.configuration.setting_error import SettingsError
 from app.http.protocol.limited_protocol import whole_answer
 from cluster.errors import ServerError
 from cluster.tls.current_context import CurrentContext
-from cluster.tls.tls_listener import Refusal, TlsListener, TlsListenerSettings
+from cluster.tls.tls_listener import OpeningFailure, TlsListener, TlsListenerSettings
 
 BACKLOG = 4096
 CLEAR_REFUSED = ServerError(
@@ -31,7 +31,7 @@ class HttpTls:
 
     context: CurrentContext
     settings: TlsListenerSettings
-    on_refused: Callable[[Refusal, str], None]
+    on_refused: Callable[[OpeningFailure, str], None]
 
 
 class HttpServer(uvicorn.Server):
@@ -49,6 +49,7 @@ class HttpServer(uvicorn.Server):
     ) -> None:
         """`tls` None: in clear."""
         super().__init__(config)
+        self.servers: list[Any] = []
         self._tls = tls
         self._on_listening = on_listening
         self._before_stop = before_stop

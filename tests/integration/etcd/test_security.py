@@ -13,7 +13,7 @@ from cluster.etcd.etcd_settings import EtcdTls, EtcdUser
 from cluster.etcd.failures import AccessDeniedError
 from cluster.ports.coordination import CoordinationUnavailableError, Put
 from tests.integration.etcd.conftest import StoreMaker
-from tests.support.etcd_process import EtcdProcess, TlsFiles, running_etcd
+from tests.support.etcd_process import EtcdProcess, EtcdTlsFiles, running_etcd
 from tests.support.waiting import poll_until
 
 pytestmark = pytest.mark.integration
@@ -100,7 +100,7 @@ class Certificates:
         self.authority = trustme.CA()
         self.ours = self.authority.issue_cert("acklog@example.org", common_name="acklog")
         server = self.authority.issue_cert("127.0.0.1")
-        self.files = TlsFiles(directory / "ca.pem", directory / "server.pem", directory / "server.key")
+        self.files = EtcdTlsFiles(directory / "ca.pem", directory / "server.pem", directory / "server.key")
         self.authority.cert_pem.write_to_path(str(self.files.authority))
         server.cert_chain_pems[0].write_to_path(str(self.files.certificate))
         server.private_key_pem.write_to_path(str(self.files.private_key))
@@ -182,7 +182,7 @@ async def test_a_certificate_for_another_name_needs_that_name(
     binary: Path, certificates: Certificates, tmp_path: Path, make_store: StoreMaker
 ) -> None:
     named = certificates.authority.issue_cert("etcd.example.org")
-    files = TlsFiles(certificates.files.authority, tmp_path / "named.pem", tmp_path / "named.key")
+    files = EtcdTlsFiles(certificates.files.authority, tmp_path / "named.pem", tmp_path / "named.key")
     named.cert_chain_pems[0].write_to_path(str(files.certificate))
     named.private_key_pem.write_to_path(str(files.private_key))
     ours = certificates.tls(certificates.ours)

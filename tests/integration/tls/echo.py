@@ -11,7 +11,7 @@ from functools import partial
 from cluster.tls.contexts import ClientCertificates, http_server_context
 from cluster.tls.current_context import CurrentContext
 from cluster.tls.tls_files import TlsFiles
-from cluster.tls.tls_listener import Refusal, TlsListener, TlsListenerSettings
+from cluster.tls.tls_listener import OpeningFailure, TlsListener, TlsListenerSettings
 from tests.support.authority import OwnAuthority
 
 HOST = "127.0.0.1"
@@ -33,7 +33,7 @@ class EchoServer:
 
     def __init__(self, context: CurrentContext, settings: TlsListenerSettings) -> None:
         self.context = context
-        self.refused: list[tuple[Refusal, str]] = []
+        self.refused: list[tuple[OpeningFailure, str]] = []
         self._heard = asyncio.Event()
         listener = socket.create_server((HOST, 0))
         self.port = int(listener.getsockname()[1])
@@ -45,11 +45,11 @@ class EchoServer:
             on_refused=self._note,
         )
 
-    def _note(self, refusal: Refusal, why: str) -> None:
+    def _note(self, refusal: OpeningFailure, why: str) -> None:
         self.refused.append((refusal, why))
         self._heard.set()
 
-    async def refusals(self, count: int) -> list[tuple[Refusal, str]]:
+    async def refusals(self, count: int) -> list[tuple[OpeningFailure, str]]:
         """Once there are so many."""
         async with asyncio.timeout(PATIENCE_S):
             while len(self.refused) < count:

@@ -12,7 +12,7 @@ from cluster.ports.runtime import SteadyClock, SystemEntropy
 from cluster.tls.peer_identity import node_identity
 from cluster.tls.peer_tls import PeerTls, TlsUse
 from cluster.tls.tls_files import TlsFiles
-from cluster.tls.tls_listener import Refusal
+from cluster.tls.tls_listener import OpeningFailure
 from storage.rpc.client import RemoteNode
 from storage.rpc.messages import ProduceRequest
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
@@ -48,7 +48,7 @@ class Node:
 class Cluster:
     def __init__(self, authority: OwnAuthority) -> None:
         self.authority = authority
-        self.refused: list[Refusal] = []
+        self.refused: list[OpeningFailure] = []
 
     def transport(self, use: TlsUse, files: TlsFiles) -> NodeTransport:
         if use is TlsUse.OFF:

@@ -10,7 +10,7 @@ import pytest
 
 from cluster.tls.contexts import ClientCertificates
 from cluster.tls.tls_files import TlsFiles, TlsFilesError
-from cluster.tls.tls_listener import Refusal, TlsListenerSettings
+from cluster.tls.tls_listener import OpeningFailure, TlsListenerSettings
 from tests.integration.tls.echo import CLEAR_ANSWER, EchoServer, client_context, echo_server
 from tests.support.authority import OwnAuthority
 
@@ -31,7 +31,7 @@ async def test_tls_is_spoken_and_clear_is_told_so(authority: OwnAuthority) -> No
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
         assert await reader.read() == CLEAR_ANSWER
         writer.close()
-        assert [refusal for refusal, _ in await server.refusals(1)] == [Refusal.CLEAR]
+        assert [refusal for refusal, _ in await server.refusals(1)] == [OpeningFailure.CLEAR]
 
 
 async def test_both_are_spoken_where_both_may_be(authority: OwnAuthority) -> None:
@@ -51,7 +51,7 @@ async def test_old_versions_are_not_spoken(authority: OwnAuthority, version: ssl
             old.maximum_version = version
         with pytest.raises((ssl.SSLError, ConnectionResetError)):
             await server.ask(old)
-        assert [refusal for refusal, _ in await server.refusals(1)] == [Refusal.HANDSHAKE]
+        assert [refusal for refusal, _ in await server.refusals(1)] == [OpeningFailure.HANDSHAKE]
 
 
 @pytest.mark.parametrize("cipher", ["AES128-SHA", "AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-SHA"])
@@ -102,7 +102,7 @@ async def test_who_gets_in(
             if await answers(server, context):
                 found.add(name)
         assert found == let_in
-        assert {refusal for refusal, _ in server.refused} <= {Refusal.HANDSHAKE}
+        assert {refusal for refusal, _ in server.refused} <= {OpeningFailure.HANDSHAKE}
 
 
 async def test_a_server_that_is_not_the_one_that_was_called_is_noticed(authority: OwnAuthority) -> None:
@@ -196,7 +196,7 @@ async def test_who_says_nothing_is_let_go(authority: OwnAuthority) -> None:
         reader, silent = await server.connect(None)
         half_reader, half = await server.connect(None)
         half.write(b"\x16\x03\x01\x02\x00\x01")  # the beginning of a hello
-        assert [refusal for refusal, _ in await server.refusals(2)] == [Refusal.TIME] * 2
+        assert [refusal for refusal, _ in await server.refusals(2)] == [OpeningFailure.TIME] * 2
         assert await is_ended(reader)
         assert await is_ended(half_reader)
         assert await server.ask(client_context(authority)) == b"anybody?"
@@ -209,7 +209,7 @@ async def test_where_there_is_no_room_the_slowest_makes_some(authority: OwnAutho
     async with echo_server(authority.issue("server"), settings=settings) as server:
         silent = [await server.connect(None) for _ in range(3)]
         assert await server.ask(client_context(authority)) == b"anybody?"
-        assert [refusal for refusal, _ in server.refused] == [Refusal.ROOM]
+        assert [refusal for refusal, _ in server.refused] == [OpeningFailure.ROOM]
         assert await is_ended(silent[0][0])  # it was the first
         for _, writer in silent:
             writer.close()
