@@ -56,7 +56,13 @@ class AdoptionHost:
             task.add_done_callback(lambda ended: self._ended(request.origin, ended))
         else:
             task = known[1]
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled() and not _is_cancelled():
+                detail = "The partition is led elsewhere now, and nobody knows what became of the hand-over."
+                raise ServerError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=UNAVAILABLE_RETRY_MS) from None
+            raise
 
     def _ended(self, origin: int, task: "asyncio.Task[AdoptResponse]") -> None:
         del self._under_way[origin]
@@ -88,6 +94,12 @@ class AdoptionHost:
         notes = self._adoptions.notes_anew()
         if notes:
             await self._keeper.wait_applied(await self._writer.write(*notes))
+
+
+def _is_cancelled() -> bool:
+    """Whether it is the caller that is cancelled: it may be work of another partition, which goes on."""
+    caller = asyncio.current_task()
+    return caller is not None and caller.cancelling() > 0
 
 
 def _records_of(request: AdoptRequest) -> list[Record]:

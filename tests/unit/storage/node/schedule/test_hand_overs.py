@@ -22,6 +22,7 @@ from cluster.ports.coordination import Delete, Put
 from storage.log.log_table import LogKind
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.replicas.led_partition import Partition
+from storage.node.schedule.adoption_host import AdoptionHost
 from storage.node.schedule.schedule_writer import ScheduleWriter
 from storage.rpc.messages import ProduceRequest, ProduceResponse, ReceiveRequest
 from storage.rpc.schedule_messages import (
@@ -362,6 +363,31 @@ def test_who_gives_up_waiting_ends_nothing() -> None:
         await sim.node.adopt(request)
         await sim.clock.sleep(500)
         assert await bodies(sim, topic) == [[], [b"a"]]
+
+    with_node(main)
+
+
+def test_a_leadership_that_ends_is_told_and_cancels_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever hands over may be in the same process: its work is not that of the partition that takes over, and it has
+    to ask the next leader."""
+
+    async def never(_self: AdoptionHost, _request: AdoptRequest) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await grown(sim, await sim.topic(), 2)
+        when = Schedule(at_ms=5, id=str(ScheduleId(topic.id, 0, 1, 7)))
+        batch = bytes(encode_batch([Record(b"a", key=MOVING, schedule=when)]))
+        request = AdoptRequest(topic.id, 1, batch, origin=0, epoch=1, number=1, mapping=1)
+        monkeypatch.setattr(AdoptionHost, "_adopt", never)
+        asking = [asyncio.ensure_future(sim.node.adopt(request)) for _ in range(2)]
+        await sim.clock.sleep(100)
+        asking[1].cancel()
+        await partition_of(sim, topic, 1).schedule.adoptions.close()
+        told, gave_up = await asyncio.gather(*asking, return_exceptions=True)
+        assert isinstance(told, ServerError)
+        assert told.code is ProblemCode.OUTCOME_UNKNOWN
+        assert isinstance(gave_up, asyncio.CancelledError)
 
     with_node(main)
 
