@@ -262,7 +262,7 @@ class PartitionLog:
         )
 
     def sealed_segments(self) -> list[SealedSegment]:
-        """Those that may be rewritten, the oldest first."""
+        """Those that may be rewritten, the oldest first, without a gap."""
         return sealed_segments(self._state)
 
     async def seal(self, *, appended_before_ms: int) -> None:

@@ -12,6 +12,7 @@ nothing then, and reads again (`LogState.is_replacing`).
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from acklog.wire.batch import BatchCorruptError, BatchHeader, Buffer, read_header
@@ -65,10 +66,10 @@ Pause = Callable[[int], Awaitable[None]]
 
 
 def sealed_segments(state: LogState) -> list[SealedSegment]:
+    """Up to the first one that may not be rewritten now: whoever rewrites relies on having seen all that is older."""
     return [
         SealedSegment(each.base_offset, each.end_offset, each.size_bytes, each.first_append_ms, each.last_append_ms)
-        for each in state.segments
-        if _is_sealed(state, each)
+        for each in takewhile(partial(_is_sealed, state), state.segments)
     ]
 
 

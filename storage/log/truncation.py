@@ -11,7 +11,7 @@ from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_queue import LogQueue
-from storage.log.log_state import LogState, cut_segment, find_cut, sync_log_files, write_epochs
+from storage.log.log_state import LogState, cut_segment, find_cut, sync_log_files, write_epochs, write_index
 from storage.log.maintenance import Maintenance
 from storage.log.open_files import OpenFiles
 from storage.log.segment import Segment
@@ -63,7 +63,8 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     log_end = state.end_place
     dirty = list(state.dirty_segments)
     directory = state.key.directory
-    await maintenance.run(partial(sync_log_files, engine.disk, engine.files, directory, dirty, names_are_dirty=True))
+    closed = [each for each in dirty if each.base_offset < segment.base_offset and each.index is not None]
+    await maintenance.run(partial(_make_durable, engine.disk, engine.files, directory, dirty, closed))
     state.cover((cut_offset, segment.base_offset, position))
     state.journal_floor = maintenance.journal_sequence
     try:
@@ -81,6 +82,10 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     state.dirty_segments.clear()
     for each in (segment, *removed):
         engine.indexes.forget(each)
+    for each in closed:  # as at a checkpoint: they are sealed
+        each_index, each.index = each.index, None
+        if each_index is not None:
+            engine.indexes.put(each, each_index)
     cut_segment(segment, index, position=position, end_offset=cut_offset, last_append_ms=last_ms)
     state.last_append_ms = state.latest_append_ms()  # a leader whose clock is behind goes on from there
     state.epochs.truncate_to(cut_offset)
@@ -88,6 +93,14 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     state.epochs.is_dirty = False
     state.names_are_dirty = False
     await maintenance.finish(partial(_cut_files, engine.disk, engine.files, directory, segment, removed))
+
+
+def _make_durable(disk: Disk, files: OpenFiles, directory: str, dirty: list[Segment], closed: list[Segment]) -> None:
+    """In an I/O thread."""
+    sync_log_files(disk, files, directory, dirty, names_are_dirty=True)
+    for each in closed:
+        if not each.index_is_stored:
+            write_index(disk, each)
 
 
 async def _look(engine: Engine, function: "partial[_Result]") -> _Result:

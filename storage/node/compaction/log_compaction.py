@@ -27,6 +27,7 @@ from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, writ
 from storage.log.log_state import COMPACTED_NAME
 from storage.log.partition_log import PartitionLog
 from storage.log.segment_reader import StoredBatch
+from storage.log.segment_rewrite import SealedSegment
 from storage.log.uncancelled import uncancelled
 
 logger = structlog.get_logger(__name__)
@@ -89,9 +90,7 @@ class LogCompaction:
         latest = await self._latest(max(done.clean_end, self._log.log_start), end)
         removed = reclaimed = 0
         oldest_ms = NEVER_MS
-        for segment in self._log.sealed_segments():
-            if segment.base_offset >= latest.end:
-                break
+        for segment in self._segments_below(latest.end):
             now_ms = self._clock.now_ms()
             terms = CompactionTerms(
                 now_ms=now_ms,
@@ -111,6 +110,13 @@ class LogCompaction:
         compacted = Compacted(latest.end, oldest_ms)
         await self._write(compacted)
         return PassDone(compacted, removed, reclaimed)
+
+    def _segments_below(self, end: int) -> list[SealedSegment]:
+        """All of them: where one is left out, what is newer may not go. Raises ServerError."""
+        found = [each for each in self._log.sealed_segments() if each.base_offset < end]
+        if not found or found[-1].end_offset < end:
+            raise ServerError(ProblemCode.OFFSET_OUT_OF_RANGE, "the log was cut meanwhile")
+        return found
 
     async def _latest(self, begin: int, end: int) -> LatestOffsets:
         latest = LatestOffsets(begin, bytes_max=self._settings.keys_bytes_max)

@@ -93,6 +93,42 @@ def test_sealed_segments_get_smaller_and_keep_their_offsets() -> None:
     harness.dispose()
 
 
+def test_what_was_not_on_the_disk_yet_when_the_log_was_cut_is_sealed_like_all_else() -> None:
+    """A cut makes all of it durable. What stayed out of compaction for ever kept values whose tombstones were gone."""
+    harness = LogHarness()
+    store = harness.open()
+    log = harness.run(store.open_log(KEY, SMALL_LOG))
+
+    async def work() -> None:
+        for serial in range(2 * BATCHES):
+            await log.append(keyed(serial), leader_epoch=1)
+        await log.truncate_to(2 * BATCHES - 1)
+        await log.append(keyed(2 * BATCHES), leader_epoch=2)
+        await store.sync()
+
+    harness.run(work())
+    closed = [each.base_offset for each in log._state.segments[:-1]]
+    assert len(closed) > 2
+    assert [each.base_offset for each in log.sealed_segments()] == closed
+    assert all(each.index is None for each in log._state.segments[:-1])
+    left = harness.run(bytes_of(log))
+    assert len(left) == 2 * BATCHES
+    harness.dispose()
+
+
+def test_what_is_behind_a_segment_that_may_not_be_rewritten_waits_for_it() -> None:
+    """Or a tombstone would go while what it removes is still there."""
+    harness, log = filled()
+    state = log._state
+    sealed = log.sealed_segments()
+    assert len(sealed) > 1
+    state.dirty_segments[state.segments[0]] = None
+    assert log.sealed_segments() == []
+    del state.dirty_segments[state.segments[0]]
+    assert log.sealed_segments() == sealed
+    harness.dispose()
+
+
 def test_reads_from_the_middle_of_a_placeholder() -> None:
     harness, log = filled()
     harness.run(compact(log))
