@@ -13,6 +13,7 @@ from typing import NamedTuple
 PREFIX = "ACKLOG_"
 CLIENTS = frozenset(
     {"ACKLOG_URL", "ACKLOG_TOKEN", "ACKLOG_PROFILE", "ACKLOG_FLIGHTS", "ACKLOG_ETCD_PROGRAM", "ACKLOG_COMMIT"}
+    | {"ACKLOG_CA_FILE", "ACKLOG_CERTIFICATE_FILE", "ACKLOG_KEY_FILE"}
 )
 """What the SDK and the command's other programs read, and what an image says of itself."""
 
