@@ -160,6 +160,7 @@ class TestEtcdOptions:
         with pytest.raises(EtcdStartError, match=r"cannot be reached at http://127\.0\.0\.1:1.*is --etcd right"):
             await connect_to_etcd(
                 options,
+                None,
                 clock=_RunningClock(),
                 entropy=CountingEntropy(),
                 on_call=lambda method, _seconds: calls.append(method),
