@@ -130,6 +130,10 @@ class MalformedHttp(ProblemError, problem=ProblemCode.MALFORMED_HTTP):
     """What was sent is not HTTP."""
 
 
+class TlsRequired(ProblemError, problem=ProblemCode.TLS_REQUIRED):
+    """The server is called by https here, and not by http."""
+
+
 class HostNotAllowed(ProblemError, problem=ProblemCode.HOST_NOT_ALLOWED):
     """The server is not served under this name."""
 

@@ -78,6 +78,7 @@ class LedCluster:
             producers=nothing,
             recurring=nothing,
             redrives=nothing,
+            stored_tokens=nothing,
             steering=nothing,
             nodes=self,
             clock=self.clock,

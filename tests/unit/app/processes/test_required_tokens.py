@@ -6,7 +6,7 @@ import pytest
 
 from app.configuration.server_settings import Settings
 from app.configuration.setting_error import SettingsError
-from app.processes.gateway_server import check_exposure
+from app.processes.exposure import check_exposure
 from app.processes.required_tokens import asks_for_tokens, tokens_of
 
 

@@ -46,6 +46,8 @@ NEEDED = {
     "reassignPartition": {ADMIN},
     "planUncleanElection": {ADMIN},
     "electUnclean": {ADMIN},
+    "createToken": {ADMIN, WRITE},  # nobody gives what he does not have: the token is one for sending
+    "rotateToken": {ADMIN},
 }
 CALLS = {
     operation["operationId"]: (method, path)

@@ -368,8 +368,7 @@ def test_who_gives_up_waiting_ends_nothing() -> None:
 
 
 def test_a_leadership_that_ends_is_told_and_cancels_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever hands over may be in the same process: its work is not that of the partition that takes over, and it has
-    to ask the next leader."""
+    """Whoever hands over may be in the same process, and has to ask the next leader."""
 
     async def never(_self: AdoptionHost, _request: AdoptRequest) -> None:
         await asyncio.get_running_loop().create_future()
