@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,17 @@ def test_the_first_process_of_a_container_heeds_it_too() -> None:
     assert ended == (0, "", "acklog: SIGTERM came before it served: it has ended.\n")
 
 
+@pytest.fixture
+def hang_ups_count() -> Iterator[None]:
+    """What `nohup` runs ignores them, and so would every command that a test starts."""
+    before = signal.getsignal(signal.SIGHUP)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hang_ups_count")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_commands_die_of_signals_as_programs_do(number: int) -> None:
     assert run_early(number, arguments=["send", "serve"], prefix=[]) == (-number, "", "")
