@@ -3,6 +3,7 @@
 import asyncio
 from enum import Enum
 
+import msgspec
 from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
@@ -62,7 +63,8 @@ class TokenAdmin:
                 if item is None:
                     self._check_room()
                     return Write([absent(key)], [Put(key, encode(made))])
-                if decode(StoredToken, item.value).id != made.id:
+                found = _decoded(item)
+                if found is None or found.id != made.id:
                     raise ServerError(ProblemCode.TOKEN_EXISTS, f"There is a token {wanted.name!r}.", field="name")
                 return NothingToWrite()  # it was this call's own write whose outcome was unknown
 
@@ -84,8 +86,13 @@ class TokenAdmin:
 
         def decide(item: KeyValue | None) -> Step:
             nonlocal found
-            before = None if item is None else decode(StoredToken, item.value)
-            if item is None or before is None or before.id != token.id:
+            if item is None:
+                raise no_token(token.name)
+            before = _decoded(item)
+            if before is None:
+                detail = f"What is stored of the token {token.name!r} is a newer version's by now: upgrade this one."
+                raise ServerError(ProblemCode.CONFLICT, detail)
+            if before.id != token.id:
                 raise no_token(token.name)
             if before.secrets and before.secrets[0] == stored:
                 found = before
@@ -123,6 +130,14 @@ class TokenAdmin:
         if len(self._metadata.tokens) >= self._settings.tokens_max:
             detail = f"There are {self._settings.tokens_max} tokens already, the limit: revoke those of no use."
             raise ServerError(ProblemCode.TOO_MANY_TOKENS, detail, field="name")
+
+
+def _decoded(item: KeyValue) -> StoredToken | None:
+    """None for what this version does not understand: a newer one may have written it, so it is not written over."""
+    try:
+        return decode(StoredToken, item.value)
+    except msgspec.DecodeError:
+        return None
 
 
 def no_token(name: str) -> ServerError:

@@ -1,6 +1,7 @@
 """Indexes of closed segments, a bounded number of them."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from storage.log.index import SegmentIndex
 from storage.log.segment import Segment
@@ -29,6 +30,13 @@ class IndexCache:
         self._indexes.move_to_end(segment)
         while len(self._indexes) > self._limit:
             self._indexes.popitem(last=False)
+
+    def take_over(self, closed: Iterable[Segment]) -> None:
+        """The indexes of segments to which nothing is appended any more: from then on these are sealed."""
+        for segment in closed:
+            index, segment.index = segment.index, None
+            if index is not None:
+                self.put(segment, index)
 
     def forget(self, segment: Segment) -> None:
         self._indexes.pop(segment, None)

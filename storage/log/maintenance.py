@@ -161,10 +161,7 @@ class Maintenance:
             state.names_are_dirty = state.names_are_dirty or names_are_dirty
             state.epochs.is_dirty = state.epochs.is_dirty or epochs is not None
             raise
-        for segment in closed:
-            index, segment.index = segment.index, None
-            if index is not None:
-                engine.indexes.put(segment, index)
+        engine.indexes.take_over(closed)
 
     async def write_points(self, *, covered_sequence: int | None = None, is_clean: bool = False) -> None:
         """The caller has the lock. Raises STORAGE_FULL, STORAGE_FAILED.

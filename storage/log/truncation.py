@@ -82,10 +82,7 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     state.dirty_segments.clear()
     for each in (segment, *removed):
         engine.indexes.forget(each)
-    for each in closed:  # as at a checkpoint: they are sealed
-        each_index, each.index = each.index, None
-        if each_index is not None:
-            engine.indexes.put(each, each_index)
+    engine.indexes.take_over(closed)
     cut_segment(segment, index, position=position, end_offset=cut_offset, last_append_ms=last_ms)
     state.last_append_ms = state.latest_append_ms()  # a leader whose clock is behind goes on from there
     state.epochs.truncate_to(cut_offset)

@@ -145,3 +145,19 @@ async def test_what_is_not_understood_lets_nobody_in(catalogue: Catalogue) -> No
     assert catalogue.metadata.tokens.find("shop") is None
     assert catalogue.metadata.tokens.by_id(made.id) is None
     assert list(catalogue.metadata.tokens.undecodable) == [keys.stored_token("shop")]
+
+
+async def test_what_is_not_understood_is_no_place_for_another(catalogue: Catalogue) -> None:
+    """A newer version may have written it, and some gateways let its holder in."""
+    admin = admin_of(catalogue)
+    made, _ = await admin.create(wanted())
+    await catalogue.store.transact([], [Put(keys.stored_token("shop"), b'{"id": 5}')])
+    with pytest.raises(ServerError) as caught:
+        await admin.create(wanted())
+    assert caught.value.code is ProblemCode.TOKEN_EXISTS
+    with pytest.raises(ServerError) as caught:
+        await admin.rotate(made, grace_ms=GRACE_MS, discard=None)
+    assert caught.value.code is ProblemCode.CONFLICT
+    await admin.revoke("shop")
+    again, _ = await admin.create(wanted())
+    assert known(catalogue) == again
