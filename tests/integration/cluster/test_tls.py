@@ -105,7 +105,7 @@ async def is_answered(transport: NodeTransport, address: str) -> bool:
 async def test_from_clear_to_tls_and_through_an_authoritys_end_without_a_failed_call(
     etcd_program: Path, tmp_path: Path
 ) -> None:
-    authority, successor = OwnAuthority(tmp_path / "pki"), OwnAuthority(tmp_path / "successor", "successor")
+    authority, successor = OwnAuthority(tmp_path / "pki"), OwnAuthority(tmp_path / "successor")
     for stem in ("node-1", "node-2", "node-3", "gateway"):
         authority.issue(stem)
     async with running_real_cluster(tmp_path, etcd_program, RealClusterOptions(etcd_members=1)) as cluster:
