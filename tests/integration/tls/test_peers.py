@@ -1,6 +1,7 @@
 """Nodes and gateways that prove to each other who they are, on real sockets; and the way there from clear."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -22,6 +23,7 @@ from storage.rpc.server import NodeServer
 from storage.rpc.tcp_transport import TcpTransport
 from storage.rpc.tls_transport import TlsTransport
 from storage.rpc.transport import NodeTransport
+from tests.integration.tls.echo import client_context
 from tests.support.authority import OwnAuthority
 from tests.support.fake_node import ANSWERS, REQUESTS, FakeNode
 from tests.support.fake_peer import FakePeer
@@ -147,6 +149,18 @@ async def test_who_is_no_part_of_a_cluster_gets_nothing(cluster: Cluster, stem: 
         with pytest.raises(ServerError):
             await ask(cluster.transport(TlsUse.REQUIRE, cluster.authority.issue(stem)), node.server.address)
         assert not node.was_reached
+
+
+async def test_who_shows_no_certificate_gets_no_handshake(cluster: Cluster) -> None:
+    """It is not the hello that keeps strangers out: nothing that they say is read."""
+    async with cluster.node(TlsUse.REQUIRE) as node:
+        host, _, port = node.server.address.rpartition(":")
+        context = client_context(cluster.authority)
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2  # where a client hears of it at once
+        with pytest.raises((ssl.SSLError, ConnectionResetError)):
+            await asyncio.open_connection(host, int(port), ssl=context, server_hostname="localhost")
+        assert cluster.refused == [OpeningFailure.HANDSHAKE]
+        assert node.server.connections == 0
 
 
 @pytest.mark.parametrize("what", ["of another authority", "ended", "not yet"])

@@ -15,6 +15,7 @@ from cluster.errors import ServerError
 from cluster.model.values import CleanupPolicy, GroupMode, GroupSettings, Topic
 from storage.compaction.compaction_settings import CompactionSettings
 from storage.log.log_table import LogKind
+from storage.log.partition_log import PartitionLog
 from storage.node.compaction import log_compaction
 from storage.rpc.inspect_messages import InspectRequest
 from storage.rpc.messages import ProduceRequest, RecordsRequest
@@ -190,6 +191,33 @@ def test_more_keys_than_fit_into_memory_take_more_passes() -> None:
 
 
 PACE = 4_000
+SELDOM = dataclasses.replace(QUICK, compaction=dataclasses.replace(QUICK.compaction, look_interval_ms=10_000_000))
+
+
+def test_a_pass_that_cannot_see_all_that_is_older_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log may be cut between the plan and the pass: a tombstone would go while what it removes stays."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim)
+        await fill(sim, topic, 0, 40)
+        await sim.node.logs.sync()
+        before = await records(sim, topic)
+        [replica] = sim.node.replicas()
+        compaction = sim.node.compactor._compaction_of(replica)
+        sealed = replica.logs[LogKind.MESSAGES].sealed_segments()
+        assert len(sealed) > 1
+        monkeypatch.setattr(PartitionLog, "sealed_segments", lambda _log: sealed[:1])
+        with pytest.raises(ServerError) as caught:
+            await compaction.go_through(
+                sealed[-1].end_offset, tombstone_ms=0, identities_ms=0, tombstones_may_go=lambda: True
+            )
+        assert caught.value.code is ProblemCode.OFFSET_OUT_OF_RANGE
+        assert await records(sim, topic) == before
+        assert (await compaction.compacted()).clean_end == 0
+
+    with_node(main, SELDOM)
+
+
 SLOW = dataclasses.replace(
     SMALL,
     compaction=CompactionSettings(
