@@ -206,7 +206,6 @@ def test_a_pass_that_cannot_see_all_that_is_older_changes_nothing(monkeypatch: p
         compaction = sim.node.compactor._compaction_of(replica)
         sealed = replica.logs[LogKind.MESSAGES].sealed_segments()
         assert len(sealed) > 1
-        end = sealed[-1].end_offset
         monkeypatch.setattr(PartitionLog, "sealed_segments", lambda _log: sealed[:1])
         with pytest.raises(ServerError) as caught:
             await compaction.go_through(
