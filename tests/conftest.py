@@ -41,8 +41,8 @@ def own_logging() -> Iterator[None]:
     """A test that sets up the server's logging binds it to its own captured output, which is closed afterwards; others
     keep loggers quiet, or switch them off."""
     logging.disable(logging.NOTSET)
-    for name in ("", ".producer", ".consumer", ".gateway"):
-        logger = logging.getLogger(f"acklog{name}")
+    known = [name for name in logging.root.manager.loggerDict if name.startswith("acklog.")]
+    for logger in map(logging.getLogger, ["acklog", *known]):
         logger.disabled = False
         logger.propagate = True
         logger.setLevel(logging.NOTSET)
