@@ -20,6 +20,7 @@ from app.configuration.setting_fields import (
 )
 from app.configuration.tls_options import TLS_GROUPS, TlsOptions
 from app.configuration.trace_options import TRACE_GROUPS, TraceOptions
+from app.configuration.web_origins import check_web_origins
 
 __all__ = ["ENVIRONMENT_PREFIX", "NODE_PREFIX", "SERVE", "Settings", "option_of", "option_parser"]
 
@@ -41,6 +42,11 @@ class Settings:
         "",
         "names under which the server may be called, separated by commas, * for any; empty: without tokens on a "
         "loopback address those of loopback, else any",
+    )
+    cors_origins: str = texts(
+        "",
+        "origins of web pages that may call the server (https://shop.example), separated by commas, * for any where "
+        "tokens are asked for; empty: its own pages only",
     )
     log_level: str = text("info", "debug, info, warning or error")
 
@@ -115,6 +121,7 @@ class Settings:
             raise SettingsError(f"log_level is {self.log_level!r}, it may be debug, info, warning or error")
         if not self.data_dir.strip():
             raise SettingsError(f"data_dir is empty, it must name a directory ({where_to_set('data_dir')})")
+        check_web_origins(self.cors_origins, asks_for_tokens=bool(self.tokens_file) or self.require_tokens)
 
     def adopt(self, values: Mapping[str, object]) -> None:
         """Take other values, which have been checked, while the server runs (`app.configuration.reloading`): whoever
@@ -141,6 +148,7 @@ SERVER_GROUPS = {
         "rights_dry_run",
         "insecure",
         "allowed_hosts",
+        "cors_origins",
         "rack",
     ),
     "What it keeps, and what it says": ("data_dir", "log_level", "metric_names_max"),

@@ -4,8 +4,10 @@ nothing.)"""
 
 import uvicorn
 
+from app.configuration.web_origins import web_origins
 from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
+from app.http.protocol.cross_origin import cross_origin
 from app.http.protocol.single_send_protocol import make_server_protocol
 from app.http.protocol.web_guard import guard_of
 from app.processes.process_constants import GRACE_SECONDS
@@ -17,11 +19,15 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
     """How uvicorn serves a gateway, embedded or in a cluster. `backlog` connections may wait to be accepted."""
     settings = gateway.settings
     application = create_server_app(gateway)
+    origins = web_origins(settings.cors_origins)
     guard = guard_of(
-        listens_on=settings.host, allowed_hosts=settings.allowed_hosts, has_tokens=gateway.tokens is not None
+        listens_on=settings.host,
+        allowed_hosts=settings.allowed_hosts,
+        has_tokens=gateway.tokens is not None,
+        web_origins=origins,
     )
     return uvicorn.Config(
-        application.asgi,
+        cross_origin(application.asgi, origins),
         host=settings.host,
         port=settings.port,
         http=make_server_protocol(settings, application.single_sends, guard, on_connections=application.on_connections),

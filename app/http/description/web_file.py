@@ -47,6 +47,7 @@ class WebFile:
             "etag": self.etag,
             "cache-control": "no-cache",
             "content-security-policy": POLICY,
+            "cross-origin-opener-policy": "same-origin",
             "cross-origin-resource-policy": "same-origin",
             "referrer-policy": "no-referrer",
             "x-content-type-options": "nosniff",

@@ -43,6 +43,7 @@ _ASK_FOR_MORE = frozenset(
         b"producer-sequence",
         b"traceparent",
         b"tracestate",
+        b"origin",  # a page's, whose browser wants to know by the answer who may read it
     }
 )
 

@@ -9,6 +9,7 @@ show, so nothing is checked then.
 import ipaddress
 
 from acklog.wire.problems import ProblemCode
+from app.configuration.web_origins import EVERY_ORIGIN
 from cluster.errors import ServerError
 
 EVERY_HOST = "*"
@@ -21,11 +22,18 @@ _KNOWN_MAX = 64
 
 class WebGuard:
     """`hosts` are the names under which the server is served, beside those of loopback; None: under any. `origins` are
-    hosts, with their ports, that its pages may have where a proxy calls it otherwise."""
+    hosts, with their ports, that its pages may have where a proxy calls it otherwise. Pages of `others`, whole origins,
+    may do what pages of its own may."""
 
-    def __init__(self, hosts: frozenset[str] | None, origins: frozenset[bytes] = frozenset()) -> None:
+    def __init__(
+        self,
+        hosts: frozenset[str] | None,
+        origins: frozenset[bytes] = frozenset(),
+        others: frozenset[bytes] = frozenset(),
+    ) -> None:
         self._hosts = hosts
         self._origins = origins
+        self._others = others
         self._known: set[bytes] = set()  # what Host headers said that were good
 
     def fault(
@@ -47,6 +55,8 @@ class WebGuard:
 
     def _fault_of_page(self, host: bytes | None, origin: bytes | None, fetch_site: bytes | None) -> ServerError | None:
         """What the browser says counts most: behind a proxy `Host` may be another than the page's."""
+        if origin is not None and (origin.lower() in self._others or EVERY_ORIGIN.encode() in self._others):
+            return None
         if fetch_site is not None:
             if fetch_site.lower() in _OWN_PAGES:
                 return None
@@ -82,15 +92,18 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def guard_of(*, listens_on: str, allowed_hosts: str, has_tokens: bool) -> WebGuard | None:
+def guard_of(
+    *, listens_on: str, allowed_hosts: str, has_tokens: bool, web_origins: frozenset[str] = frozenset()
+) -> WebGuard | None:
     """`allowed_hosts` as in the settings: names separated by commas, `*` for all, empty for what fits `listens_on`:
     those of loopback there, elsewhere all, as nobody here can know what names lead to a public address."""
+    others = frozenset(each.encode() for each in web_origins)
     authorities = [each.strip().lower().encode() for each in allowed_hosts.split(",") if each.strip()]
     named = frozenset(map(name_of, authorities))
     if not named:
         if has_tokens:
             return None
-        return WebGuard(frozenset({listens_on.lower()}) if is_loopback(listens_on) else None)
+        return WebGuard(frozenset({listens_on.lower()}) if is_loopback(listens_on) else None, others=others)
     # Another server of this machine has a loopback name, too: there only the port tells whose page it is.
     origins = frozenset(each for each in authorities if not is_loopback(name_of(each)))
-    return WebGuard(None if EVERY_HOST in named else named | {listens_on.lower()}, origins)
+    return WebGuard(None if EVERY_HOST in named else named | {listens_on.lower()}, origins, others)
