@@ -18,8 +18,17 @@ def test_they_are_as_browsers_write_them() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ["shop.example", "https://shop.example/", "https://shop.example/page", "ftp://shop.example", "https://*.example"]
-    + ["null", "https://", "https://user@shop.example", "https://shop.example:x"],
+    [
+        "shop.example",
+        "https://shop.example/",
+        "https://shop.example/page",
+        "ftp://shop.example",
+        "https://*.example",
+        "null",
+        "https://",
+        "https://user@shop.example",
+        "https://shop.example:x",
+    ],
 )
 def test_what_is_no_origin_is_told(wrong: str) -> None:
     with pytest.raises(SettingsError, match=r"cors_origins has .* no origin.*--cors-origins"):
