@@ -10,17 +10,19 @@ ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
 ARG DEBIAN_IMAGE=debian:12.12-slim
 
 FROM ${PYTHON_IMAGE} AS build
-RUN python -m venv /opt/acklog
+RUN python -m venv --without-pip /opt/acklog
 WORKDIR /source
 COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY packaging packaging
+RUN pip install --no-cache-dir --disable-pip-version-check --requirement packaging/uv.txt
 COPY acklog acklog
 COPY cluster cluster
 COPY storage storage
 COPY app app
 COPY acklog_server acklog_server
-# Compiled here: at run time the file system is read-only.
-RUN /opt/acklog/bin/pip install --no-cache-dir --disable-pip-version-check --constraint constraints.txt \
+# Only files whose digests are known are installed, those that build included. Compiled here: at run time the file
+# system is read-only.
+RUN uv pip install --no-cache --python /opt/acklog --constraint constraints.txt --build-constraint constraints.txt \
       "./packaging/acklog[batches,cli]" ".[arrow,cluster,tracing]" \
  && /opt/acklog/bin/python -m compileall -q /opt/acklog/lib
 
@@ -43,6 +45,8 @@ LABEL org.opencontainers.image.title="Acklog" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${COMMIT}" \
       org.opencontainers.image.created="${CREATED}"
+# Nothing is installed in a container: what could do it is no use to anybody but an intruder.
+RUN python -m pip uninstall --yes --quiet --root-user-action=ignore setuptools wheel pip
 # By number, which Kubernetes can see not to be root.
 RUN groupadd --system --gid 10001 acklog && useradd --system --uid 10001 --gid acklog --no-create-home acklog \
  && install --directory --owner=acklog --group=acklog --mode=0750 /var/lib/acklog

@@ -19,20 +19,20 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-$(BIN)/uv:
+$(BIN)/uv: packaging/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Acklog needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) \
 	  || { echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement packaging/uv.txt
 
 $(VENV)/.server-installed: pyproject.toml packaging/acklog/pyproject.toml constraints.txt | $(BIN)/uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
 	  -e "packaging/acklog[batches,cli]" -e ".[arrow]"
 	@touch $@
 
 $(VENV)/.dev-installed: pyproject.toml packaging/acklog/pyproject.toml packaging/acklog-spark/pyproject.toml constraints.txt | $(BIN)/uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
 	  -e "packaging/acklog[batches,cli]" -e packaging/acklog-spark -e ".[dev]"
 	@touch $@ $(VENV)/.server-installed
 

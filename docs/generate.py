@@ -27,6 +27,7 @@ from docs.alert_faults import alert_faults_table
 from docs.alerts_table import alerts_table
 from docs.dashboards import dashboard_files
 from docs.metrics_table import metrics_table
+from docs.third_party import third_party_table
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 KIB = 1024
@@ -259,6 +260,7 @@ PARTS = {
     "docs/tls.md": {"tls options": tls_options_table, "peer options": peer_options_table},
     "docs/runbooks/README.md": {"alerts": alerts_table, "alert faults": alert_faults_table},
     "docs/metrics.md": {"metrics": metrics_table},
+    "docs/third-party.md": {"third parties": third_party_table},
     "docs/adr/README.md": {"decisions": decisions_table},
 }
 

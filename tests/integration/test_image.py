@@ -42,10 +42,10 @@ def test_what_is_copied_is_enough_to_install(tmp_path: Path) -> None:
                 shutil.copytree(REPOSITORY / name, source / name, ignore=ignored)
             else:
                 shutil.copy(REPOSITORY / name, source / name)
-    [step] = [value for instruction, value in instructions() if instruction == "RUN" and "pip install" in value]
-    words = shlex.split(step.partition("pip install ")[2].partition("&&")[0])
-    of_pip_alone = {"--no-cache-dir", "--disable-pip-version-check"}
-    wanted = [word for word in words if word not in of_pip_alone]
+    [step] = [value for instruction, value in instructions() if instruction == "RUN" and "uv pip install" in value]
+    words = shlex.split(step.partition("uv pip install ")[2].partition("&&")[0])
+    of_the_image = {"--no-cache", "--python", "/opt/acklog"}
+    wanted = [word for word in words if word not in of_the_image]
     uv = Path(sysconfig.get_path("scripts")) / "uv"
     # What they depend on is installed by the test of the distributions: here it is what the image copies.
     command = [uv, "pip", "install", "--quiet", "--no-deps", "--target", target, *wanted]
