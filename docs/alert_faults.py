@@ -47,7 +47,11 @@ FAULTS = {
     "AcklogDiskImpaired": Seen("the disk of one node full (a file system on a loop device)", "space freed", _NODE_DISK),
     "AcklogSyncsSlow": Seen("each sync takes 0.4 s longer (a preloaded library)", "syncs as before", _SLOW),
     "AcklogDamageFound": Seen("a bit flipped in a segment, found by the scrub", "the topic deleted", _DAMAGE),
-    "AcklogReplicaStandsStill": Seen("nothing yet: by promtool with the metric's values alone", "", NOT_SEEN),
+    "AcklogReplicaStandsStill": Seen(
+        "nothing that can be done to a cluster: a volume of before is refused at the start. By promtool alone",
+        "",
+        NOT_SEEN,
+    ),
     "AcklogCompactionFails": Seen("a bit flipped in a segment that is compacted", "the topic deleted", _DAMAGE),
     "AcklogSendsSlow": Seen("each sync takes 0.4 s longer (a preloaded library)", "syncs as before", _SLOW),
     "AcklogSendsRefused": Seen("the disk full (a file system on a loop device), and sends", "space freed", _FULL),
