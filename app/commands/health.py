@@ -17,17 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.configuration.configured_process import ConfiguredProcess
+    from app.configuration.tls_options import TlsOptions
 
 TIMEOUT_SECONDS = 3
 ANSWER_BYTES_MAX = 4096
 FIRST_PROCESS = "/proc/1/cmdline"
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_NAMES = {"serve": "server", "gateway": "gateway"}
+"""What the files of each are called in a directory of `acklog pki`."""
 
 
 class _Address(NamedTuple):
+    """`tls`, complete, where it is called by https; None: by http."""
+
     host: str
     port: int
-    speaks_tls: bool
+    tls: "TlsOptions | None"
 
 
 _PROCESS = typer.Argument(metavar="[PROCESS]", help="serve, node or gateway; without it what the first process runs.")
@@ -79,47 +84,56 @@ def _address(name: str, environment: "Mapping[str, str]", options: "Sequence[str
     if name not in PROCESSES:
         raise UsageError(f"there is no process {name!r}", hint=f"It may be {', '.join(PROCESSES)}.")
     try:
-        host, port, speaks_tls = _listens_on(configure_here(name, environment, options))
+        host, port, tls = _listens_on(name, configure_here(name, environment, options))
     except SettingsError as error:
         raise UsageError(str(error)) from None
     if not port:
         raise UsageError("the server was told to take any free port, so nobody knows where it listens")
-    return _Address(_EVERY_ADDRESS.get(host, host), port, speaks_tls)
+    return _Address(_EVERY_ADDRESS.get(host, host), port, tls)
 
 
-def _listens_on(process: "ConfiguredProcess") -> _Address:
+def _listens_on(command: str, process: "ConfiguredProcess") -> _Address:
     from app.configuration.node_options import NodeOptions
     from app.configuration.server_settings import Settings
-    from app.configuration.tls_options import TlsOptions
+    from app.configuration.tls_options import TlsOptions, completed
 
-    tls = process.loaded.make(TlsOptions)
-    speaks_tls = tls.is_on or bool(tls.pki)
+    told = process.loaded.make(TlsOptions)
     if NodeOptions in process.sources.kinds:
-        return _Address(*process.loaded.make(NodeOptions).http_address, speaks_tls)
-    settings = process.loaded.make(Settings)
-    return _Address(settings.host, settings.port, speaks_tls)
+        options = process.loaded.make(NodeOptions)
+        (host, port), name = options.http_address, f"node-{options.id}"
+    else:
+        settings = process.loaded.make(Settings)
+        host, port, name = settings.host, settings.port, _NAMES[command]
+    tls = completed(told, name)
+    return _Address(host, port, tls if tls.is_on else None)
 
 
 def _ask(address: _Address, path: str) -> tuple[int, str]:
     """The status, 0 without an answer, and what was said."""
-    host, port, speaks_tls = address
-    connection = (
-        _tls_connection(host, port) if speaks_tls else http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
-    )
+    host, port, tls = address
+    connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
     try:
+        if tls is not None:
+            connection = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=_context(tls))
         connection.request("GET", path)
         answer = connection.getresponse()
         return answer.status, answer.read(ANSWER_BYTES_MAX).decode(errors="replace")
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         return 0, f"no answer from {host}:{port}: {error}"
     finally:
         connection.close()
 
 
-def _tls_connection(host: str, port: int) -> http.client.HTTPSConnection:
-    """Nothing is told it, and nothing is believed but that somebody answers on a port of this machine: whom the
-    certificate names does not matter, and its hosts are those that others call."""
+def _context(tls: "TlsOptions") -> ssl.SSLContext:
+    """Nothing is told the server, and nothing is believed but that somebody answers on a port of this machine: whom the
+    certificate names does not matter, and its hosts are those that others call. Where clients are asked for a
+    certificate, ours is the server's own. Raises TlsFilesError (a ValueError)."""
+    from cluster.tls.contexts import ClientCertificates
+    from cluster.tls.tls_files import TlsFiles
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_SECONDS, context=context)
+    if tls.client_certificates is not ClientCertificates.NONE:
+        TlsFiles(tls.tls_certificate_file, tls.tls_key_file).load_into(context)
+    return context

@@ -78,12 +78,9 @@ def issue(
 
 
 def _purposes(subject: CertificateSubject) -> list[x509.ObjectIdentifier]:
-    purposes = []
-    if subject.serves:
-        purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)
-    if subject.calls:
-        purposes.append(ExtendedKeyUsageOID.CLIENT_AUTH)
-    return purposes
+    """All call somebody: a server of one process is asked for its health by itself."""
+    calls = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    return [ExtendedKeyUsageOID.SERVER_AUTH, *calls] if subject.serves else calls
 
 
 def _names(order: CertificateOrder) -> list[x509.GeneralName]:

@@ -58,10 +58,6 @@ class CertificateSubject:
     def serves(self) -> bool:
         return self.kind is not CertificateKind.CLIENT
 
-    @property
-    def calls(self) -> bool:
-        return self.kind is not CertificateKind.SERVER
-
 
 def subject_of_stem(stem: str) -> CertificateSubject | None:
     """Whose the files of that name are; None where none are called so."""

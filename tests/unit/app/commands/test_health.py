@@ -10,6 +10,7 @@ import pytest
 
 from acklog.command.exit_codes import ExitCode
 from app.commands import health
+from app.pki.certificate_subject import CertificateKind, CertificateSubject
 from tests.support.command_run import CommandRun, run_command
 from tests.support.own_authority import TlsFilesOf, made_authority, signed
 
@@ -25,11 +26,13 @@ class _Answers(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def answering(files: TlsFilesOf | None = None) -> Iterator[int]:
+def answering(files: TlsFilesOf | None = None, *, wants_clients: bool = False) -> Iterator[int]:
     """The port of a server that is alive, and not ready."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
         if files is not None:
-            server.socket = files.server_context().wrap_socket(server.socket, server_side=True)
+            server.socket = files.server_context(wants_clients=wants_clients).wrap_socket(
+                server.socket, server_side=True
+            )
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -111,6 +114,33 @@ def test_who_has_a_certificate_is_asked_by_https(
     assert ask("--alive", **told).exit_code == ExitCode.DONE
     assert ask(**told).exit_code == ExitCode.FAILED
     assert capsys.readouterr().out == '{"path": "/healthz"}\n{"path": "/readyz"}\n'
+
+
+@pytest.fixture
+def wary_server(tmp_path: Path) -> Iterator[tuple[int, TlsFilesOf]]:
+    """Of one that talks to nobody without a certificate of its authority's: its port and its own files."""
+    authority = made_authority()
+    certificate = signed(authority, CertificateSubject(CertificateKind.SERVER))
+    files = TlsFilesOf(tmp_path / "pki").trust(authority).hold(certificate)
+    with answering(files, wants_clients=True) as found:
+        yield found, files
+
+
+def test_who_wants_a_certificate_of_everybody_is_shown_the_servers_own(
+    container: Path, wary_server: tuple[int, TlsFilesOf]
+) -> None:
+    port, files = wary_server
+    command_line(container, "python", "acklog", "serve", "--port", str(port))
+    told = {"CERTIFICATE_FILE": files.certificate, "KEY_FILE": files.key, "CLIENT_CA_FILE": files.ca}
+    environment = {f"ACKLOG_TLS_{name}": str(path) for name, path in told.items()}
+    assert ask("--alive", **environment, ACKLOG_TLS_CLIENT_CERTIFICATES="required").exit_code == ExitCode.DONE
+    assert ask("--alive", **environment).exit_code == ExitCode.FAILED
+
+
+def test_where_that_cannot_be_read_it_is_said(container: Path, port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    command_line(container, "python", "acklog", "serve", "--pki", "/nowhere", "--port", str(port))
+    assert ask(ACKLOG_TLS_CLIENT_CERTIFICATES="required").exit_code == ExitCode.FAILED
+    assert "/nowhere/server-key.pem" in capsys.readouterr().out
 
 
 def test_who_should_speak_https_and_does_not_is_not_well(container: Path, port: int) -> None:

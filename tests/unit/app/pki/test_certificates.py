@@ -54,7 +54,7 @@ class TestWhatACertificateSays:
             (subject("node", "12"), "acklog://node/12", True, True),
             (subject("gateway"), "acklog://gateway", True, True),
             (subject("gateway", "east"), "acklog://gateway", True, True),
-            (subject("server"), "acklog://server", True, False),
+            (subject("server"), "acklog://server", True, True),
             (subject("client", "orders"), "acklog://client/orders", False, True),
             (subject("etcd", "a"), "acklog://etcd/a", True, True),
         ],
