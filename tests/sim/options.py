@@ -65,6 +65,10 @@ class Fault(Enum):
     ISLAND = "island of a node and a gateway"
 
 
+TRANSIENT_TTLS = (0.3, 2.5)
+"""How long pauses and cuts last that are not said to be lasting, as shares of a registration's life."""
+
+
 class LastingFault(Enum):
     """What stays for as long as the availability judge needs, one at a time and nothing else with it: what a supervisor
     cannot help, and an operator may notice an hour later."""

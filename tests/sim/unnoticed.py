@@ -1,7 +1,10 @@
 """Deliveries by a leader that is none any more, and may not have noticed."""
 
 from tests.sim.history import Delivered, Elected, Faulted, History
-from tests.sim.options import LastingFault
+from tests.sim.options import TRANSIENT_TTLS, Fault, LastingFault
+
+_TRANSIENT = frozenset({Fault.ISLAND.value, Fault.ISOLATE.value})
+"""Cuts that may leave a leader with a gateway and without the store, while other faults come and go."""
 
 
 class Unnoticed:
@@ -14,12 +17,19 @@ class Unnoticed:
         self._unnoticed_ms = unnoticed_ms
 
     def may_explain(self, delivered: Delivered) -> bool:
-        fault = next((each for each in reversed(self._faults) if each.began_ms <= delivered.began_ms), None)
-        if fault is None or fault.kind != LastingFault.ISLAND_WITHOUT_STORE.value:
-            return False
         return any(
             (elected.queue, elected.partition) == (delivered.queue, delivered.partition)
             and elected.epoch > delivered.leader_epoch
-            and fault.began_ms <= elected.began_ms <= delivered.ended_ms <= elected.began_ms + self._unnoticed_ms
+            and elected.began_ms <= delivered.ended_ms <= elected.began_ms + self._unnoticed_ms
+            and self._may_be_unheard(elected, delivered)
             for elected in self._elections
         )
+
+    def _may_be_unheard(self, elected: Elected, delivered: Delivered) -> bool:
+        """By the leader before: it was cut off when another one was elected, and maybe from the store, too."""
+        before = [each for each in self._faults if each.began_ms <= elected.began_ms]
+        last = next((each for each in reversed(self._faults) if each.began_ms <= delivered.began_ms), None)
+        if last is not None and last.kind == LastingFault.ISLAND_WITHOUT_STORE.value:
+            return last in before
+        since_ms = elected.began_ms - max(TRANSIENT_TTLS) * self._unnoticed_ms
+        return any(each.kind in _TRANSIENT and each.began_ms >= since_ms for each in before)

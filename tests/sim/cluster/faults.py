@@ -16,7 +16,7 @@ from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.links import COORDINATION, Link
 from tests.sim.cluster.machines import Host, NodeMachine, Surrounding
 from tests.sim.cluster.store_observer import StoreObserver
-from tests.sim.options import Fault
+from tests.sim.options import TRANSIENT_TTLS, Fault
 from tests.sim.process import ProcessDiedError
 
 PARTITIONS_MAX = 6
@@ -106,7 +106,7 @@ class Misfortune:
 
     def _lease_s(self) -> float:
         """About as long as a registration lives: shorter or longer."""
-        return self._around.options.registration_ttl_ms * self._random.uniform(0.3, 2.5) / 1000
+        return self._around.options.registration_ttl_ms * self._random.uniform(*TRANSIENT_TTLS) / 1000
 
     async def _sleep(self, low_s: float, high_s: float) -> None:
         await asyncio.sleep(self._random.uniform(low_s, high_s))
