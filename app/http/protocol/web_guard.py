@@ -6,9 +6,8 @@ lets point here it may read the answers, too (DNS rebinding: `Host` is that name
 show, so nothing is checked then.
 """
 
-import ipaddress
-
 from acklog.wire.problems import ProblemCode
+from app.configuration.loopback import is_loopback
 from cluster.errors import ServerError
 
 EVERY_HOST = "*"
@@ -70,16 +69,6 @@ def name_of(authority: bytes) -> str:
     if text.startswith("["):
         return text[1:].partition("]")[0]
     return text.partition(":")[0].removesuffix(".")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` is an address of this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def guard_of(*, listens_on: str, allowed_hosts: str, has_tokens: bool) -> WebGuard | None:
