@@ -90,8 +90,10 @@ def test_what_is_no_key_is_passed_over(entry: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{}", b"[]", b'{"keys": 5}', b'{"keys": []}', b'{"keys": [5]}', b"\xff", b'{"keys": [{"a": "\xff"}]}']
-    + [b'{"keys": ' + b"[" * 100_000],
+    [
+        *(b"", b"{}", b"[]", b'{"keys": 5}', b'{"keys": []}', b'{"keys": [5]}', b"\xff", b'{"keys": [{"a": "\xff"}]}'),
+        b'{"keys": ' + b"[" * 100_000,
+    ],
 )
 def test_what_is_no_key_set(content: bytes) -> None:
     with pytest.raises(KeySetError):
