@@ -20,9 +20,10 @@ _MAY_WANT_CERTIFICATE = (
 
 
 class AiohttpTransport:
-    """`authorization` gives the header of that name for each request, where it changes. `tls` gives what new connections
-    are made with; None: the system's authorities, and no certificate of ours. Where it gives something else than before,
-    no request goes by the connections of before any more."""
+    """`authorization` gives the header of that name for each request, where it changes.
+
+    `tls` gives what new connections are made with; None: the system's authorities, and no certificate of ours. Where it
+    gives something else than before, no request goes by the connections of before any more."""
 
     def __init__(
         self,

@@ -110,7 +110,7 @@ def test_both_ways_of_a_send_refuse_alike(tmp_path: Path, issuer: LocalIssuer) -
         }
         for token, expected in cases.items():
             message = {"queue": "acme.orders", "body": 1}
-            for target in ("/messages", "/messages?partition=0"):
+            for target in ("/messages", "/messages?acks=all"):
                 answer = server.request("POST", target, message, headers=bearer(token))
                 assert (answer.status, answer.code) == expected
         assert len(issuer.asked) == 2, "a signature that is wrong has nobody asked"
