@@ -8,8 +8,6 @@ by has classes of its own, `ConnectionFailed`, `DeadlineExceeded`, `BufferFull` 
 # The names are those of the problem codes, which end as their meaning wants it, not with "Error".
 # ruff: noqa: N818
 
-from typing import Any
-
 from acklog.acklog_error import AcklogError as AcklogError
 from acklog.local_errors import BufferFull as BufferFull
 from acklog.local_errors import CannotConnect as CannotConnect
@@ -22,24 +20,9 @@ from acklog.local_errors import SettlementsLost as SettlementsLost
 from acklog.local_errors import SomeFailed as SomeFailed
 from acklog.local_errors import TlsFailed as TlsFailed
 from acklog.local_errors import UnexpectedAnswer as UnexpectedAnswer
+from acklog.problem_error import ProblemError as ProblemError
+from acklog.problem_error import error_class as error_class
 from acklog.wire.problems import ProblemCode
-
-
-class ProblemError(AcklogError):
-    """A problem that a server answered with."""
-
-    def __init_subclass__(cls, *, problem: ProblemCode, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls.default_code, cls.default_status, cls.default_retriable = problem.name, problem.status, problem.retriable
-        _CLASSES[problem.name] = cls
-
-
-_CLASSES: dict[str, type[ProblemError]] = {}
-
-
-def error_class(code: str) -> type[AcklogError]:
-    """The class of a problem code; `AcklogError` itself for one that this version does not know."""
-    return _CLASSES.get(code, AcklogError)
 
 
 class InvalidJson(ProblemError, problem=ProblemCode.INVALID_JSON):
@@ -80,6 +63,10 @@ class BodyIncomplete(ProblemError, problem=ProblemCode.BODY_INCOMPLETE):
 
 class Unauthenticated(ProblemError, problem=ProblemCode.UNAUTHENTICATED):
     """A valid bearer token is required."""
+
+
+class TokenExpired(Unauthenticated, problem=ProblemCode.TOKEN_EXPIRED):
+    """The bearer token has expired."""
 
 
 class Forbidden(ProblemError, problem=ProblemCode.FORBIDDEN):
@@ -381,6 +368,10 @@ class RecordsCorrupt(ProblemError, problem=ProblemCode.RECORDS_CORRUPT):
 
 class Unavailable(ProblemError, problem=ProblemCode.UNAVAILABLE):
     """The partition's leader, or the coordination store, cannot be asked now."""
+
+
+class KeysUnavailable(ProblemError, problem=ProblemCode.KEYS_UNAVAILABLE):
+    """The keys of those who sign tokens are not known now."""
 
 
 class NotEnoughReplicas(ProblemError, problem=ProblemCode.NOT_ENOUGH_REPLICAS):

@@ -13,6 +13,7 @@ from textwrap import dedent
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.configuration.etcd_options import EtcdOptions
+from app.configuration.jwt_options import JwtOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
@@ -143,6 +144,10 @@ def tls_options_table() -> str:
     return options_table(TlsOptions)
 
 
+def jwt_options_table() -> str:
+    return options_table(JwtOptions)
+
+
 def peer_options_table() -> str:
     return options_table(PeerOptions)
 
@@ -255,7 +260,7 @@ PARTS = {
         "node options": node_options_table,
         "etcd options": etcd_options_table,
     },
-    "docs/security.md": {"needed rights": needed_rights_table},
+    "docs/security.md": {"jwt options": jwt_options_table, "needed rights": needed_rights_table},
     "docs/tracing.md": {"trace options": trace_options_table},
     "docs/tls.md": {"tls options": tls_options_table, "peer options": peer_options_table},
     "docs/runbooks/README.md": {"alerts": alerts_table, "alert faults": alert_faults_table},

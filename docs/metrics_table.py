@@ -8,6 +8,9 @@ from prometheus_client.registry import Collector
 
 from app.configuration.tls_options import TlsOptions
 from app.gateway.metrics import Metrics
+from app.jwt.key_figures import KeyFigures
+from app.jwt.key_ring import KeyRing, KeyRingSettings
+from app.jwt.refused_jwts import RefusedJwts
 from app.processes.cluster_node_metrics import ClusterNodeCollector
 from app.processes.node_metrics import NodeCollector
 from app.processes.process_figures import ProcessFigures
@@ -31,10 +34,11 @@ async def _table(cluster: Cluster) -> str:
     gateway = Metrics(names_max=1).registry
     spans = SpanFigures()  # of any that traces
     tls = ProcessTls.load(TlsOptions(), None, clock=cluster.clock, in_thread=asyncio.to_thread)
+    jwt = (KeyFigures(KeyRing(KeyRingSettings()), clock=cluster.clock), RefusedJwts())  # with an issuer
     told = {
-        "gateway": [gateway, *figures.of_gateway(), spans, *tls.collectors],
+        "gateway": [gateway, *figures.of_gateway(), spans, *tls.collectors, *jwt],
         "node": [storage, ClusterNodeCollector(node), *figures.of_node(), spans, *tls.collectors],
-        "server": [gateway, storage, *figures.of_embedded(), spans, *tls.collectors],
+        "server": [gateway, storage, *figures.of_embedded(), spans, *tls.collectors, *jwt],
     }
     rows: dict[str, tuple[Metric, list[str]]] = {}
     for who, collectors in told.items():

@@ -34,7 +34,12 @@ def headers_of(token: str | None, *, version: str) -> dict[str, str]:
     """What goes with every request. Raises InvalidArgument for a token that cannot stand in a header."""
     headers = {"User-Agent": f"acklog/{version}", "Accept": "application/json"}
     if token is not None:
-        if not token or not token.isascii() or not token.isprintable() or " " in token:
-            raise InvalidArgument("a token is printable ASCII without spaces", field="token")
-        headers["Authorization"] = f"Bearer {token}"
+        headers["Authorization"] = bearer_of(token)
     return headers
+
+
+def bearer_of(token: str) -> str:
+    """What the Authorization header says. Raises InvalidArgument."""
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise InvalidArgument("a token is printable ASCII without spaces", field="token")
+    return f"Bearer {token}"

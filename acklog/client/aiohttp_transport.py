@@ -1,6 +1,6 @@
 """Requests by aiohttp. It is imported with the first request: it takes longer than all the rest of the SDK."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from acklog.client.call import Request, Response
@@ -20,8 +20,10 @@ _MAY_WANT_CERTIFICATE = (
 
 
 class AiohttpTransport:
-    """`tls` gives what new connections are made with; None: the system's authorities, and no certificate of ours. Where
-    it gives something else than before, no request goes by the connections of before any more."""
+    """`authorization` gives the header of that name for each request, where it changes.
+
+    `tls` gives what new connections are made with; None: the system's authorities, and no certificate of ours. Where it
+    gives something else than before, no request goes by the connections of before any more."""
 
     def __init__(
         self,
@@ -29,11 +31,13 @@ class AiohttpTransport:
         headers: dict[str, str],
         *,
         connections_max: int,
+        authorization: Callable[[], str] | None = None,
         tls: "Callable[[], SSLContext] | None" = None,
     ) -> None:
         self._base_url = base_url
         self._headers = headers
         self._connections_max = connections_max
+        self._authorization = authorization
         self._tls = tls
         self._session: ClientSession | None = None
         self._has_answered = False
@@ -48,7 +52,7 @@ class AiohttpTransport:
                 request.method,
                 URL(self._base_url + request.target, encoded=True),
                 data=request.body or None,
-                headers=request.headers,
+                headers=self._headers_of(request),
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
                 allow_redirects=False,
                 ssl=True if self._tls is None else self._tls(),
@@ -65,6 +69,12 @@ class AiohttpTransport:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    def _headers_of(self, request: Request) -> Mapping[str, str]:
+        """Raises InvalidArgument."""
+        if self._authorization is None:
+            return request.headers
+        return {**request.headers, "Authorization": self._authorization()}
 
     def _failure_of(self, error: Exception) -> ConnectionFailed:
         import aiohttp

@@ -19,6 +19,7 @@ from acklog.client.caller import Caller
 from acklog.client.connection_tls import context_maker
 from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks, Receipts, raised_if_one
+from acklog.client.renewed_token import renewed_token
 from acklog.client.retry import Backoff
 from acklog.client.tls_files import ClientTlsFiles
 from acklog.client.transport import Transport
@@ -45,7 +46,8 @@ class AsyncClient:
     """A client of one server, for use in one event loop. Close it, or use it as a context manager.
 
     Without a `url` it is that of the environment's ACKLOG_URL, else http://127.0.0.1:8080; without a `token`, that of
-    ACKLOG_TOKEN.
+    ACKLOG_TOKEN. A token that is renewed is given as a `token_file`, or as a function that gives the token of now and
+    does not wait; each is asked once a second at most.
 
     `timeout_s` is the deadline of a call, with all its retries; waiting for messages (`wait_s`) comes on top. A call
     that failed for a passing reason is tried again `retries_max` times, a send without an idempotency key only where
@@ -64,7 +66,8 @@ class AsyncClient:
         self,
         url: str | None = None,
         *,
-        token: str | None = None,
+        token: str | Callable[[], str] | None = None,
+        token_file: str | None = None,
         timeout_s: float = 30.0,
         retries_max: int = 3,
         connections_max: int = 100,
@@ -74,13 +77,20 @@ class AsyncClient:
         tls: "SSLContext | None" = None,
         transport: Transport | None = None,
     ) -> None:
-        url, token = given_or_found(url, token, runtime.variable)
+        renewed = renewed_token(token, token_file, now_ms=runtime.monotonic_ms)
+        url, fixed = given_or_found(url, token if isinstance(token, str) else None, runtime.variable)
         self.url = base_url_of(url)
         if transport is None:
-            headers = headers_of(token, version=__version__)
+            headers = headers_of(fixed if renewed is None else None, version=__version__)
             files = ClientTlsFiles(ca_file, certificate_file, key_file)
             maker = context_maker(self.url, files, tls, variable=runtime.variable, now_ms=runtime.monotonic_ms)
-            transport = AiohttpTransport(self.url, headers, connections_max=connections_max, tls=maker)
+            transport = AiohttpTransport(
+                self.url,
+                headers,
+                connections_max=connections_max,
+                authorization=None if renewed is None else renewed.bearer,
+                tls=maker,
+            )
         self.caller = Caller(
             transport,
             timeout_s=timeout_s,

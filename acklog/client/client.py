@@ -43,7 +43,8 @@ class Client:
     """A client of one server. Close it, or use it as a context manager.
 
     Without a `url` it is that of the environment's ACKLOG_URL, else http://127.0.0.1:8080; without a `token`, that of
-    ACKLOG_TOKEN.
+    ACKLOG_TOKEN. A token that is renewed is given as a `token_file`, or as a function that gives the token of now and
+    does not wait; each is asked once a second at most.
 
     `timeout_s` is the deadline of a call, with all its retries; waiting for messages (`wait_s`) comes on top. A call
     that failed for a passing reason is tried again `retries_max` times, a send without an idempotency key only where
@@ -62,7 +63,8 @@ class Client:
         self,
         url: str | None = None,
         *,
-        token: str | None = None,
+        token: str | Callable[[], str] | None = None,
+        token_file: str | None = None,
         timeout_s: float = 30.0,
         retries_max: int = 3,
         connections_max: int = 100,
@@ -76,6 +78,7 @@ class Client:
             return AsyncClient(
                 url,
                 token=token,
+                token_file=token_file,
                 timeout_s=timeout_s,
                 retries_max=retries_max,
                 connections_max=connections_max,

@@ -1,11 +1,13 @@
-"""Who makes a request, by the header that says so."""
+"""Who makes a request, by the header that says so, or by the certificate of its connection."""
 
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
+from app.auth.client_certificate import ClientCertificate
+from app.auth.identities import Identities
 from app.auth.principal import ANYONE, Principal
 from app.auth.stored_tokens import StoredTokens
-from app.auth.tokens import TokenTable, bearer_token
+from app.auth.tokens import TOKEN_BYTES_MAX, TokenTable, bearer_token
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 
@@ -23,27 +25,65 @@ class Enforced:
         return principal
 
 
+class SignedTokens(Protocol):
+    """Tokens that an issuer has signed, who keeps them."""
+
+    @property
+    def token_bytes_max(self) -> int: ...
+
+    def find(self, token: str, identities: Identities, now_ms: int) -> Principal | None:
+        """Whose it is; None for what is no such token. Raises ServerError UNAUTHENTICATED, TOKEN_EXPIRED,
+        KEYS_UNAVAILABLE."""
+        ...
+
+
 class Callers:
     """`tokens` None: nobody is asked for one. That is the process's own decision, when it starts: what is stored has no
-    say in it, so that whoever revokes the last token closes the server and does not open it."""
+    say in it, so that whoever revokes the last token closes the server and does not open it. `signed` None: tokens of
+    no issuer are taken.
+
+    A bearer token counts alone where there is one, good or not: who shows it wants to be judged by it, and two sets of
+    rights never add up. The certificate counts where there is none.
+    """
 
     def __init__(
-        self, tokens: TokenTable | None, stored: StoredTokens, *, clock: Clock, enforcement: Enforcement
+        self,
+        tokens: TokenTable | None,
+        stored: StoredTokens,
+        *,
+        clock: Clock,
+        enforcement: Enforcement,
+        signed: SignedTokens | None = None,
     ) -> None:
         self._tokens = tokens
         self._stored = stored
         self._clock = clock
         self._enforcement = enforcement
+        self._signed = signed
+        self._token_bytes_max = max(TOKEN_BYTES_MAX, 0 if signed is None else signed.token_bytes_max)
 
-    def of(self, authorization: str | None) -> Principal:
-        """Who sent this Authorization header. Raises ServerError UNAUTHENTICATED."""
-        if self._tokens is None:
+    def of(self, authorization: str | None, certificate: ClientCertificate | None = None) -> Principal:
+        """Who sent this Authorization header, on a connection with that certificate. Raises ServerError
+        UNAUTHENTICATED, TOKEN_EXPIRED, KEYS_UNAVAILABLE."""
+        tokens = self._tokens
+        if tokens is None:
             return ANYONE
-        token = bearer_token(authorization)
         now_ms = self._clock.now_ms()
-        principal = self._stored.find(token, now_ms) or self._tokens.find(token)
+        principal = None
+        if authorization is None and certificate is not None:
+            principal = tokens.identities.of_certificate(certificate)
+        if principal is None:
+            principal = self._of_token(bearer_token(authorization, bytes_max=self._token_bytes_max), tokens, now_ms)
+        if principal.expires_at_ms is not None and principal.expires_at_ms <= now_ms:
+            what = "token" if authorization is not None else "certificate"
+            raise ServerError(ProblemCode.TOKEN_EXPIRED, f"the {what} has expired")
+        return self._enforcement.of(principal)
+
+    def _of_token(self, token: str, tokens: TokenTable, now_ms: int) -> Principal:
+        """Raises ServerError."""
+        principal = self._stored.find(token, now_ms) or tokens.find(token)
+        if principal is None and self._signed is not None:
+            principal = self._signed.find(token, tokens.identities, now_ms)
         if principal is None:
             raise ServerError(ProblemCode.UNAUTHENTICATED, "the token is not known")
-        if principal.expires_at_ms is not None and principal.expires_at_ms <= now_ms:
-            raise ServerError(ProblemCode.UNAUTHENTICATED, "the token has expired")
-        return self._enforcement.of(principal)
+        return principal

@@ -4,6 +4,8 @@ It is JSON or TOML:
 
     {"tokens": [{"name": "orders", "sha256": "<64 hex digits>", "roles": ["producer"], "topics": ["orders.*"]}]}
 
+Callers who have none of these are in its `identities` (`app.auth.identity_entry`).
+
 A token says what it may do by `rights`, `roles` (those of the file's `roles`, or Acklog's own) and `scopes`, together.
 `requestsPerSecond`, `messagesPerSecond` and `bytesPerSecond` are quotas; tokens of one name share theirs.
 `token` may stand in the place of `sha256`, for trying things out. Only digests are kept in memory.
@@ -19,16 +21,13 @@ from typing import Annotated
 
 import msgspec
 
-from acklog.wire.limits import (
-    QUOTA_PER_SECOND_MAX,
-    RIGHTS_MAX,
-    ROLE_NAME_LENGTH_MAX,
-    ROLES_PER_TOKEN_MAX,
-    TOKEN_NAME_LENGTH_MAX,
-)
+from acklog.wire.limits import TOKEN_NAME_LENGTH_MAX
 from acklog.wire.problems import ProblemCode
+from app.auth.given_rights import GivenRights, RightEntries, RoleName
+from app.auth.identities import CERTIFICATE_PREFIX, JWT_PREFIX, NO_IDENTITIES, RULES_MAX, Identities
+from app.auth.identity_entry import IdentityEntry, IdentityEntryError, rule_of
 from app.auth.principal import Principal, TokenQuotas
-from app.auth.right import EVERY, ROLES_MAX
+from app.auth.right import ROLES_MAX
 from app.auth.rights import rights_of
 from app.auth.roles import BUILT_IN
 from app.auth.scopes import Scope
@@ -46,38 +45,31 @@ class TokensFileError(ValueError):
     """The tokens file cannot be used. The text holds no token."""
 
 
-PerSecond = Annotated[int, msgspec.Meta(ge=1, le=QUOTA_PER_SECOND_MAX)]
-RoleName = Annotated[str, msgspec.Meta(min_length=1, max_length=ROLE_NAME_LENGTH_MAX)]
-RightEntries = Annotated[list[RightEntry], msgspec.Meta(min_length=1, max_length=RIGHTS_MAX)]
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+class _Entry(GivenRights, forbid_unknown_fields=True, kw_only=True):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=TOKEN_NAME_LENGTH_MAX)]
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)] | None = None
-    topics: tuple[str, ...] = EVERY
-    groups: tuple[str, ...] | None = None
     token: Annotated[str, msgspec.Meta(min_length=16, max_length=TOKEN_BYTES_MAX)] | None = None
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")] | None = None
-    rights: RightEntries | None = None
-    roles: Annotated[list[RoleName], msgspec.Meta(min_length=1, max_length=ROLES_PER_TOKEN_MAX)] | None = None
     expires_at: Time | None = msgspec.field(name="expiresAt", default=None)
-    requests_per_second: PerSecond | None = msgspec.field(name="requestsPerSecond", default=None)
-    messages_per_second: PerSecond | None = msgspec.field(name="messagesPerSecond", default=None)
-    bytes_per_second: PerSecond | None = msgspec.field(name="bytesPerSecond", default=None)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     tokens: Annotated[list[_Entry], msgspec.Meta(max_length=TOKENS_MAX)]
     roles: Annotated[dict[RoleName, RightEntries], msgspec.Meta(max_length=ROLES_MAX)] = {}
+    identities: Annotated[list[IdentityEntry], msgspec.Meta(max_length=RULES_MAX)] = []
 
 
 class TokenTable:
     """Digest to principal. The digest of what a client sends is looked up, so neither the lookup's time nor the final
     comparison tells anything about a token that is not known already."""
 
-    def __init__(self, principals: dict[bytes, Principal]) -> None:
+    def __init__(self, principals: dict[bytes, Principal], identities: Identities = NO_IDENTITIES) -> None:
         self._principals = principals
+        self.identities = identities
+        """Callers without a token of ours: those rules of the file."""
 
     @classmethod
     def load(cls, path: str) -> "TokenTable":
@@ -103,9 +95,10 @@ class TokenTable:
         """Know the other one's tokens, and no others, from the next request on: whoever holds this table asks it each
         time, also on connections that are open."""
         self._principals = other._principals
+        self.identities = other.identities
 
     def is_same_as(self, other: "TokenTable") -> bool:
-        return self._principals == other._principals
+        return self._principals == other._principals and self.identities.rules == other.identities.rules
 
     def find(self, token: str) -> Principal | None:
         digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
@@ -119,12 +112,14 @@ class TokenTable:
         return [] if principal is None else [(digest, principal)]
 
 
-def bearer_token(authorization: str | None) -> str:
+def bearer_token(authorization: str | None, *, bytes_max: int = TOKEN_BYTES_MAX) -> str:
     """What the header shows. Raises ServerError UNAUTHENTICATED."""
     if authorization is None:
         raise ServerError(ProblemCode.UNAUTHENTICATED, "send the header 'Authorization: Bearer <token>'")
-    if authorization[: len(_SCHEME)].lower() != _SCHEME or len(authorization) > TOKEN_BYTES_MAX + len(_SCHEME):
+    if authorization[: len(_SCHEME)].lower() != _SCHEME:
         raise ServerError(ProblemCode.UNAUTHENTICATED, "the Authorization header holds no bearer token")
+    if len(authorization) > bytes_max + len(_SCHEME):
+        raise ServerError(ProblemCode.UNAUTHENTICATED, f"the bearer token has more than {bytes_max} bytes")
     return authorization[len(_SCHEME) :].strip()
 
 
@@ -140,12 +135,22 @@ def parse_token_table(content: bytes, *, toml: bool = False) -> TokenTable:
             raise TokensFileError(f"the role {name!r} is one of Acklog's own: give yours another name")
     principals: dict[bytes, Principal] = {}
     for entry in file.tokens:
+        if entry.name.startswith((JWT_PREFIX, CERTIFICATE_PREFIX)):
+            raise TokensFileError(f"the token {entry.name!r} is named as callers are who have none: name it otherwise")
         digest = _digest(entry)
         if digest in principals:
             raise TokensFileError(f"the token of {entry.name!r} is already that of {principals[digest].name!r}")
         principals[digest] = _principal(entry, file.roles)
     _check_quotas_of_names(principals.values())
-    return TokenTable(principals)
+    return TokenTable(principals, _identities(file))
+
+
+def _identities(file: _File) -> Identities:
+    """Raises TokensFileError."""
+    try:
+        return Identities([rule_of(entry, file.roles) for entry in file.identities])
+    except IdentityEntryError as error:
+        raise TokensFileError(str(error)) from None
 
 
 def _principal(entry: _Entry, roles: Mapping[str, list[RightEntry]]) -> Principal:
@@ -162,16 +167,7 @@ def _principal(entry: _Entry, roles: Mapping[str, list[RightEntry]]) -> Principa
     except RightEntryError as error:
         raise TokensFileError(f"the token of {entry.name!r}: {error}") from None
     expires_at_ms = None if entry.expires_at is None else round(entry.expires_at.timestamp() * 1000)
-    return Principal(entry.name, rights_of(rights), _quotas(entry), expires_at_ms)
-
-
-def _quotas(entry: _Entry) -> TokenQuotas | None:
-    quotas = TokenQuotas(
-        requests_per_second=entry.requests_per_second,
-        messages_per_second=entry.messages_per_second,
-        bytes_per_second=entry.bytes_per_second,
-    )
-    return None if quotas == TokenQuotas() else quotas
+    return Principal(entry.name, rights_of(rights), entry.quotas(), expires_at_ms)
 
 
 def _check_quotas_of_names(principals: Iterable[Principal]) -> None:

@@ -10,12 +10,14 @@ from typing import TypeVar
 from app.auth.tokens import TokensFileError
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions, ReadFile
+from app.configuration.jwt_options import JwtOptions
 from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.server_settings import SERVE, Settings
 from app.configuration.setting_error import SettingsError
 from app.configuration.tls_options import PeerOptions, TlsOptions, completed, completed_peers
 from app.configuration.trace_options import TraceOptions
 from app.processes.exposure import check_exposure, check_node_exposure
+from app.processes.jwt import check_jwt
 from app.processes.process_tls import ProcessTls
 from app.processes.required_tokens import tokens_of
 from app.processes.tracing import check_tracing
@@ -42,6 +44,7 @@ def _checks(process: ConfiguredProcess, read_file: ReadFile) -> list[Callable[[]
         settings = loaded.make(Settings)
         checks.append(lambda: check_exposure(settings))
         checks.append(lambda: tokens_of(settings))
+        checks.append(lambda: check_jwt(settings, loaded.make(JwtOptions)))
     checks.append(lambda: _check_tls(process))
     checks.append(lambda: check_tracing(loaded.make(TraceOptions)))
     if EtcdOptions in process.sources.kinds:

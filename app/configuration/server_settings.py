@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from acklog.wire import limits
+from app.configuration.jwt_options import JWT_GROUPS, JwtOptions
 from app.configuration.setting_error import SettingsError
 from app.configuration.setting_fields import (
     ENVIRONMENT_PREFIX,
@@ -196,8 +197,8 @@ SERVER_GROUPS = {
 
 SERVE = SettingSources(
     program="acklog serve",
-    kinds=(Settings, TlsOptions, TraceOptions),
-    groups=SERVER_GROUPS | TLS_GROUPS | TRACE_GROUPS,
+    kinds=(Settings, TlsOptions, JwtOptions, TraceOptions),
+    groups=SERVER_GROUPS | TLS_GROUPS | JWT_GROUPS | TRACE_GROUPS,
 )
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from msgspec import UNSET, UnsetType
 from prometheus_client.registry import Collector
 
+from app.auth.callers import SignedTokens
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
@@ -192,6 +193,8 @@ class Gateway:
     entropy: Entropy
     settings: Settings = field(default_factory=Settings)
     tokens: TokenTable | None = None
+    signed: SignedTokens | None = None
+    """Tokens of an issuer. None: they are not taken."""
     is_embedded: bool = False
     """Gateway, node and controller are one process: there is one node, and it is the controller without an election."""
     shutdown: Shutdown = field(default_factory=Shutdown)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from prometheus_client.registry import Collector
 
+from app.auth.callers import SignedTokens
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
@@ -60,6 +61,7 @@ async def start_cluster_gateway(
     settings: Settings,
     rpc_client: RpcClientSettings | None = None,
     tokens: TokenTable | None = None,
+    signed: SignedTokens | None = None,
     in_thread: InThread | None = None,
     collectors: tuple[Collector, ...] = (),
     tracer: Tracer | None = None,
@@ -89,6 +91,7 @@ async def start_cluster_gateway(
             entropy=entropy,
             settings=settings,
             tokens=tokens,
+            signed=signed,
             in_thread=in_thread,
             collectors=collectors,
             tracer=tracer,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from prometheus_client.registry import Collector
 
 from acklog.wire.problems import ProblemCode
+from app.auth.callers import SignedTokens
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
@@ -101,6 +102,7 @@ async def start_embedded(
     schedule_indexes: ScheduleIndexes = IN_MEMORY,
     table_indexes: TableIndexes = memory_table_index.IN_MEMORY,
     tokens: TokenTable | None = None,
+    signed: SignedTokens | None = None,
     collectors: tuple[Collector, ...] = (),
     tracer: Tracer | None = None,
 ) -> EmbeddedServer:
@@ -133,10 +135,7 @@ async def start_embedded(
         settings=replace(node_settings, producers_read_bytes_max=0),
     )
     nodes.attach(traced_node(InProcessNode(node), metadata, tracer))
-    registration = NodeRegistration(
-        NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
-    )
-    registrar = NodeRegistrar(store, registration, clock=clock, on_change=lambda is_registered: None)
+    registrar = _registrar(store, node, incarnation=incarnation, clock=clock)
     await registrar.start()
     gateway = Gateway(
         metadata=metadata,
@@ -152,6 +151,7 @@ async def start_embedded(
         entropy=entropy,
         settings=settings,
         tokens=tokens,
+        signed=signed,
         in_thread=io.run,
         is_embedded=True,
         tracer=tracer,
@@ -159,3 +159,10 @@ async def start_embedded(
         why_not_ready=lambda: node.failure,
     )
     return EmbeddedServer(gateway, node, metadata, controller, registrar, store)
+
+
+def _registrar(store: CoordinationStore, node: StorageNode, *, incarnation: int, clock: Clock) -> NodeRegistrar:
+    registration = NodeRegistration(
+        NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
+    )
+    return NodeRegistrar(store, registration, clock=clock, on_change=lambda is_registered: None)

@@ -1,10 +1,10 @@
 """Nobody offers a queue to the network by mistake: where a process may listen, by what it asks of those who call."""
 
+from app.configuration.loopback import is_loopback
 from app.configuration.node_options import NodeOptions
 from app.configuration.server_settings import Settings
 from app.configuration.setting_error import SettingsError
 from app.configuration.tls_options import PeerOptions
-from app.http.protocol.web_guard import is_loopback
 from app.processes.required_tokens import asks_for_tokens
 from cluster.tls.peer_tls import TlsUse
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions
+from app.configuration.jwt_options import JwtOptions
 from app.configuration.server_settings import Settings
 from app.configuration.tls_options import PeerOptions, TlsOptions, completed, completed_peers
 from app.configuration.trace_options import TraceOptions
@@ -16,6 +17,7 @@ from app.processes.etcd_connection import connect_to_etcd
 from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS, gateway_config
+from app.processes.jwt import jwt_of
 from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
@@ -44,6 +46,7 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
     tls_options = completed(process.loaded.make(TlsOptions), "gateway")
     peers = completed_peers(process.loaded.make(PeerOptions), tls_options, "gateway")
     tls = ProcessTls.load(tls_options, peers, etcd, clock=clock, in_thread=in_thread)
+    jwt = jwt_of(settings, process.loaded.make(JwtOptions), clock=clock, in_thread=in_thread)
     store = await connect_to_etcd(etcd, tls.etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
     cluster_gateway = await start_cluster_gateway(
         store=store,
@@ -52,7 +55,8 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
         entropy=entropy,
         settings=settings,
         tokens=tokens,
-        collectors=(*figures.of_gateway(), *tracing.collectors, *tls.collectors),
+        signed=jwt.tokens,
+        collectors=(*figures.of_gateway(), *tracing.collectors, *tls.collectors, *jwt.collectors),
         tracer=tracing.tracer,
         in_thread=in_thread,
     )
@@ -67,6 +71,7 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
     async def close() -> None:
         figures.close()
         tls.watch.close()
+        await jwt.close()
         await cluster_gateway.close()
         await tracing.close()
 
@@ -81,6 +86,7 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
     pass_over_what_is_there()
     figures.start()
     tls.watch.start()
+    await jwt.start()
     with heeding_signals(reload=reloads.ask, stop=server.stop):
         await server.serve(sockets=[listener])
 

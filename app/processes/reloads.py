@@ -127,6 +127,7 @@ class Reloads:
         self._tokens.adopt(news.tokens)
         return {
             "tokens": len(self._tokens),
+            "identities": len(self._tokens.identities.rules),
             "names_added": sorted(now - before)[:NAMES_MAX],
             "names_removed": sorted(before - now)[:NAMES_MAX],
         }

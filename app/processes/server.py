@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from app.configuration.configured_process import ConfiguredProcess
+from app.configuration.jwt_options import JwtOptions
 from app.configuration.server_settings import Settings
 from app.configuration.tls_options import TlsOptions, completed
 from app.configuration.trace_options import TraceOptions
@@ -16,6 +17,7 @@ from app.processes.embedded_store import open_store
 from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS, gateway_config
+from app.processes.jwt import jwt_of
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
@@ -24,8 +26,9 @@ from app.processes.reloads import Reloads
 from app.processes.required_tokens import asks_for_tokens, tokens_of
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
-from app.processes.tracing import instance_of, start_tracing
+from app.processes.tracing import Tracing, instance_of, start_tracing
 from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
@@ -44,25 +47,23 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     check_exposure(settings)
     plan = _plan(settings, node_settings.log_store)
     settings = replace(settings, connections_max=plan.connections)
-    log_store = replace(node_settings.log_store, open_files_max=plan.open_files)
-    node_settings = replace(node_settings, log_store=log_store)
+    node_settings = _with_open_files(node_settings, plan)
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = tokens_of(settings)
     clock, entropy = SteadyClock(), SystemEntropy()
-    traces, instance = process.loaded.make(TraceOptions), instance_of(settings, entropy)
-    tracing = start_tracing(traces, entropy, service="acklog-server", instance=instance)
+    tracing = _start_tracing(settings, process, entropy)
     figures = ProcessFigures(clock)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     tls = ProcessTls.load(completed(process.loaded.make(TlsOptions), "server"), clock=clock, in_thread=io.run)
-    disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
-    disk.lock("lock")
+    jwt = jwt_of(settings, process.loaded.make(JwtOptions), clock=clock, in_thread=io.run)
+    disk = _locked_disk(settings, figures)
     store = await open_store(
         settings.data_dir,
         disk,
         io=io,
         blocking=ThreadExecutor(threads=1, name="acklog-sqlite"),
         clock=clock,
-        ballast_bytes=log_store.ballast_bytes,
+        ballast_bytes=node_settings.log_store.ballast_bytes,
     )
     embedded = await start_embedded(
         store=store,
@@ -75,7 +76,8 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
         schedule_indexes=_schedule_indexes(settings),
         table_indexes=_table_indexes(settings),
         tokens=tokens,
-        collectors=(*figures.of_embedded(), *tracing.collectors, *tls.collectors),
+        signed=jwt.tokens,
+        collectors=(*figures.of_embedded(), *tracing.collectors, *tls.collectors, *jwt.collectors),
         tracer=tracing.tracer,
     )
 
@@ -85,6 +87,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     async def close() -> None:
         figures.close()
         tls.watch.close()
+        await jwt.close()
         watching.cancel()  # a store that is closed is not one that failed
         await embedded.close()
         await tracing.close()
@@ -100,6 +103,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     pass_over_what_is_there()
     figures.start()
     tls.watch.start()
+    await jwt.start()
     end = NodeEnd()
     watching = asyncio.create_task(_watch_storage(embedded, server, end, clock), name="storage watch")
     with heeding_signals(reload=reloads.ask, stop=server.stop):
@@ -116,6 +120,22 @@ def _plan(settings: Settings, log_store: LogStoreSettings) -> DescriptorPlan:
         open_files_max=log_store.open_files_max,
         journal_files_max=log_store.journal_files_max,
     )
+
+
+def _locked_disk(settings: Settings, figures: ProcessFigures) -> RealDisk:
+    disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
+    disk.lock("lock")
+    return disk
+
+
+def _with_open_files(node_settings: NodeSettings, plan: DescriptorPlan) -> NodeSettings:
+    return replace(node_settings, log_store=replace(node_settings.log_store, open_files_max=plan.open_files))
+
+
+def _start_tracing(settings: Settings, process: ConfiguredProcess, entropy: Entropy) -> Tracing:
+    """Raises SettingsError."""
+    options, instance = process.loaded.make(TraceOptions), instance_of(settings, entropy)
+    return start_tracing(options, entropy, service="acklog-server", instance=instance)
 
 
 def _schedule_indexes(settings: Settings) -> SqliteScheduleIndexes:

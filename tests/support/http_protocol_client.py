@@ -15,10 +15,11 @@ from tests.support.manual_clock import settle
 
 
 class MemoryTransport(asyncio.Transport):
-    """Remembers what was written."""
+    """Remembers what was written. `certificate` is what the client has shown, as `ssl` tells it."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: dict[str, Any] | None = None) -> None:
         super().__init__()
+        self._certificate = certificate
         self.written = b""
         self.closed = asyncio.Event()
         self.aborted = asyncio.Event()
@@ -44,7 +45,7 @@ class MemoryTransport(asyncio.Transport):
     def resume_reading(self) -> None: ...
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return default
+        return self._certificate if name == "peercert" else default
 
 
 class MemoryServer:
@@ -63,11 +64,11 @@ class MemoryServer:
         self._config = uvicorn.Config(counted, http=protocol_class, lifespan="off", ws="none", log_config=None)
         self._config.load()
 
-    def connect(self) -> tuple[SingleSendProtocol, MemoryTransport]:
+    def connect(self, certificate: dict[str, Any] | None = None) -> tuple[SingleSendProtocol, MemoryTransport]:
         make: Any = self._config.http_protocol_class
         protocol = make(config=self._config, server_state=self.state, app_state={})
         assert isinstance(protocol, SingleSendProtocol)
-        transport = MemoryTransport()
+        transport = MemoryTransport(certificate)
         protocol.connection_made(transport)
         return protocol, transport
 

@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 START_SECONDS = 60
 STOP_SECONDS = 30
 REPOSITORY = Path(__file__).resolve().parents[2]
-_ADDRESS = re.compile(r"https?://([0-9.]+|\[[0-9a-f:]+\]):([0-9]+)")
+_ADDRESS = re.compile(r"listens on https?://([0-9.]+|\[[0-9a-f:]+\]):([0-9]+)")
 
 
 @dataclass(frozen=True)

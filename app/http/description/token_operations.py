@@ -1,7 +1,7 @@
 """What openapi.yaml says of tokens."""
 
 from acklog.wire.problems import ProblemCode
-from app.http.description.operation import FROM_COORDINATION, WITH_BODY, WITH_TOKEN, Operation, json_of
+from app.http.description.operation import FROM_COORDINATION, OF_ANY_TOKEN, WITH_BODY, WITH_TOKEN, Operation, json_of
 from app.http.parsing.tokens import CAN_QUERY, TOKENS_QUERY
 
 _P = ProblemCode
@@ -41,12 +41,12 @@ TOKEN_OPERATIONS: dict[str, Operation] = {
     "describeOwnToken": Operation(
         "What the token that asks may do",
         {200: ("Its rights", json_of("OwnTokenView"))},
-        (_P.UNAUTHENTICATED,),
+        OF_ANY_TOKEN,
     ),
     "askOfOwnToken": Operation(
         "Whether the token that asks may do something, and which right says so",
         {200: ("What is decided", json_of("DecisionView"))},
-        (_P.UNAUTHENTICATED, _P.MISSING_FIELD, _P.INVALID_NAME),
+        (*OF_ANY_TOKEN, _P.MISSING_FIELD, _P.INVALID_NAME),
         query=CAN_QUERY,
     ),
     "askOfToken": Operation(

@@ -20,7 +20,11 @@ class HttpServices(Services):
         settings = gateway.settings
         enforcement = RightsOnTrial(self.metrics.count_let_through) if settings.rights_dry_run else Enforced()
         self.callers = Callers(
-            gateway.tokens, StoredTokens(gateway.metadata), clock=gateway.clock, enforcement=enforcement
+            gateway.tokens,
+            StoredTokens(gateway.metadata),
+            clock=gateway.clock,
+            enforcement=enforcement,
+            signed=gateway.signed,
         )
         share_percent = settings.request_bytes_share_percent
         self.bytes_in_flight = BytesInFlight(

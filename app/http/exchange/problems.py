@@ -49,7 +49,7 @@ def problem_response(error: ServerError, headers: Mapping[str, str] | None = Non
         all_headers["Retry-After"] = str(max(1, -(-wait_ms // 1000)))
     if error.code is ProblemCode.QUOTA_EXCEEDED:
         all_headers["Acklog-Quota"] = quote(str(error.extra.get("quota", "")), safe="/:,@=+")
-    if error.code is ProblemCode.UNAUTHENTICATED:
+    if error.code in (ProblemCode.UNAUTHENTICATED, ProblemCode.TOKEN_EXPIRED):
         all_headers["WWW-Authenticate"] = 'Bearer realm="acklog"'
     response = json_response(problem_document(error), error.code.status, all_headers)
     response.raw_headers[1] = (b"content-type", CONTENT_TYPE.encode())

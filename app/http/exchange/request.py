@@ -3,19 +3,24 @@
 from starlette.requests import Request
 
 from app.auth.callers import Callers
+from app.auth.client_certificate import ClientCertificate
 from app.auth.principal import Principal
 from app.http.exchange.trace_context import trace_context_of
+
+CERTIFICATE = "acklog.certificate"
+"""Where the server puts the certificate of a request's connection in its scope, if there is one."""
 
 
 class RequestHeaders:
     """A request's headers by lower-case name. The framework's own mapping goes through the list for every lookup,
     which costs a single send more than its parsing does."""
 
-    __slots__ = ("_all", "_by_name")
+    __slots__ = ("_all", "_by_name", "certificate")
 
     def __init__(self, request: Request) -> None:
         self._all: list[tuple[bytes, bytes]] = request.scope["headers"]
         self._by_name: dict[bytes, bytes] = dict(self._all)
+        self.certificate: ClientCertificate | None = request.scope.get(CERTIFICATE)
 
     def get(self, name: bytes) -> str | None:
         """The value; the last one where a client repeats a header."""
@@ -31,5 +36,5 @@ class RequestHeaders:
 
 
 def principal_of(headers: RequestHeaders, callers: Callers) -> Principal:
-    """Raises ServerError UNAUTHENTICATED."""
-    return callers.of(headers.get(b"authorization"))
+    """Raises ServerError UNAUTHENTICATED, TOKEN_EXPIRED, KEYS_UNAVAILABLE."""
+    return callers.of(headers.get(b"authorization"), headers.certificate)

@@ -17,8 +17,10 @@ from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from acklog.wire.problems import ProblemCode
+from app.auth.client_certificate import ClientCertificate, certificate_shown
 from app.configuration.server_settings import Settings
 from app.http.exchange.problems import problem_response
+from app.http.exchange.request import CERTIFICATE
 from app.http.protocol.web_guard import WebGuard
 from cluster.errors import ServerError
 
@@ -49,6 +51,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.certificate: ClientCertificate | None = None
         self._header_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
@@ -64,6 +67,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.certificate = certificate_shown(transport.get_extra_info("peercert"))
         self.on_connections(len(self.connections))
         if len(self.connections) > self.settings.connections_max:
             detail = f"the server has {self.settings.connections_max} open connections, the limit"
@@ -146,6 +150,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def build_scope(self) -> None:
         super().on_message_begin()
+        if self.certificate is not None:
+            self.scope[CERTIFICATE] = self.certificate  # type: ignore[typeddict-unknown-key]
 
     def begin_head(self) -> None:
         self._header_bytes = 0

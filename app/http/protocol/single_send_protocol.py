@@ -79,7 +79,7 @@ class SingleSendProtocol(LimitedHttpProtocol):
         if self._is_refused:
             return
         if self.url == _URL and self.parser.get_method() == _METHOD and self._may_begin():
-            hold = self.single_sends.takes(headers)
+            hold = self.single_sends.takes(headers, self.certificate)
             if hold is not None:
                 self.end_head()
                 self._single_hold = hold

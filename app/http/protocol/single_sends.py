@@ -9,6 +9,7 @@ import asyncio
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
+from app.auth.client_certificate import ClientCertificate
 from app.auth.principal import Principal
 from app.calls.send_result import Placed
 from app.http.answers.send import placed_text
@@ -68,11 +69,12 @@ class SingleSends:
         self._callers = services.callers
         self._bytes_in_flight = services.bytes_in_flight
 
-    def takes(self, headers: dict[bytes, bytes]) -> Hold | None:
+    def takes(self, headers: dict[bytes, bytes], certificate: ClientCertificate | None) -> Hold | None:
         """What the request's body is to be counted in as it comes, if it may be a plain single send of somebody who
         may send. (Who may not is told so by the application, which does not wait for the body either.)
 
-        `headers` are those of a `POST /messages` without a query, by lower-case name.
+        `headers` are those of a `POST /messages` without a query, by lower-case name; `certificate` is that of its
+        connection.
         """
         length = headers.get(b"content-length", b"")
         if not length.isdigit() or len(length) > 5 or not 0 < int(length) <= BODY_BYTES_MAX:
@@ -82,7 +84,7 @@ class SingleSends:
         if not _ASK_FOR_MORE.isdisjoint(headers):
             return None
         try:
-            principal = self._principal_of(headers)
+            principal = self._principal_of(headers, certificate)
         except ServerError:
             return None
         return self._bytes_in_flight.hold(principal) if principal.may_somewhere(Action.SEND) else None
@@ -113,9 +115,9 @@ class SingleSends:
     def count_refused(self, code: ProblemCode) -> None:
         self._metrics.count_refused(code.name)
 
-    def _principal_of(self, headers: dict[bytes, bytes]) -> Principal:
+    def _principal_of(self, headers: dict[bytes, bytes], certificate: ClientCertificate | None) -> Principal:
         authorization = headers.get(b"authorization")
-        return self._callers.of(None if authorization is None else authorization.decode("latin-1"))
+        return self._callers.of(None if authorization is None else authorization.decode("latin-1"), certificate)
 
 
 class SingleSend:

@@ -1,5 +1,6 @@
 """Single sends of a server that traces some: those that begin a trace are left to the application."""
 
+from app.auth.client_certificate import ClientCertificate
 from app.http.exchange.bytes_in_flight import Hold
 from app.http.exchange.http_services import HttpServices
 from app.http.protocol.draws import Draws
@@ -13,8 +14,8 @@ class TracedSingleSends(SingleSends):
         super().__init__(services)
         self._draws = draws
 
-    def takes(self, headers: dict[bytes, bytes]) -> Hold | None:
-        hold = super().takes(headers)
+    def takes(self, headers: dict[bytes, bytes], certificate: ClientCertificate | None) -> Hold | None:
+        hold = super().takes(headers, certificate)
         if hold is None or not self._draws.is_single_drawn():
             return hold
         hold.release()

@@ -6,9 +6,8 @@ lets point here it may read the answers, too (DNS rebinding: `Host` is that name
 show, so nothing is checked then.
 """
 
-import ipaddress
-
 from acklog.wire.problems import ProblemCode
+from app.configuration.loopback import is_loopback
 from app.configuration.web_origins import EVERY_ORIGIN
 from cluster.errors import ServerError
 
@@ -80,16 +79,6 @@ def name_of(authority: bytes) -> str:
     if text.startswith("["):
         return text[1:].partition("]")[0]
     return text.partition(":")[0].removesuffix(".")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` is an address of this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def guard_of(

@@ -10,23 +10,30 @@ from acklog.wire.limits import (
     TOKEN_GRACE_SECONDS_DEFAULT,
     TOKEN_GRACE_SECONDS_MAX,
     TOKEN_NAME_LENGTH_MAX,
+    WAIT_SECONDS_MAX,
 )
 from acklog.wire.problems import ProblemCode
+from app.auth.identities import CERTIFICATE_PREFIX, IDENTITY_RIGHTS_MAX, JWT_PREFIX, RULES_MAX
+from app.auth.identity_entry import CONDITIONS_MAX
 from app.auth.right import ROLES_MAX
 from app.auth.roles import BUILT_IN
 from app.auth.scopes import Scope
 from app.auth.tokens import parse_token_table
 from app.auth.tried_rights import TOLD_MAX
+from app.configuration.jwt_options import JwtOptions
+from app.jwt.key_set import KEY_SET_BYTES_MAX, KEYS_MAX
 from cluster.catalog.catalog_change import CatalogSettings
+from cluster.line_limit import LineLimitSettings
 from cluster.model.action import Action
 from tests.unit.docs.documents import read_document, section, table
 
 PAGE = read_document("security.md")
+DEFAULTS = JwtOptions()
 
 
 def test_its_tokens_files_are_such() -> None:
     files = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert [len(parse_token_table(file.encode(), toml=True)) for file in files] == [1, 2]
+    assert [len(parse_token_table(file.encode(), toml=True)) for file in files] == [1, 2, 0]
 
 
 def test_actions_roles_and_scopes() -> None:
@@ -48,6 +55,25 @@ def test_limits() -> None:
     assert f"of at most {PATTERN_LENGTH_MAX} characters" in said
     assert f"at most {ROLES_MAX:,} roles" in said
     assert f"{TOLD_MAX:,} different ones" in section(PAGE, "Trying rights out")
+
+
+def test_what_it_says_of_signed_tokens() -> None:
+    said = " ".join(section(PAGE, "Tokens of an identity provider").split())
+    assert f"at most {RULES_MAX:,} entries in a file, with {CONDITIONS_MAX} claims each" in said
+    assert f"a caller has at most {IDENTITY_RIGHTS_MAX:,} rights" in said
+    assert f"`{JWT_PREFIX}` and the claim `{DEFAULTS.jwt_name_claim}`" in said
+    good = " ".join(section(PAGE, "When such a token is good").split())
+    assert f"{DEFAULTS.jwt_leeway_ms // 1000} s by default" in good
+    assert f"{DEFAULTS.jwt_token_bytes_max // 1024} KiB by default" in good
+    assert f"{WAIT_SECONDS_MAX} s at most" in good
+    keys = " ".join(section(PAGE, "The issuer's keys").split())
+    assert f"{KEY_SET_BYTES_MAX // 1024} KiB and {KEYS_MAX} keys are the most" in keys
+    assert f"every {DEFAULTS.jwt_keys_refresh_ms // 60_000} minutes (`--jwt-keys-refresh-ms`)" in keys
+    assert f"{DEFAULTS.jwt_keys_pause_ms // 1000} s ago (`--jwt-keys-pause-ms`)" in keys
+    assert f"{DEFAULTS.jwt_keys_good_ms // 3_600_000} hours from the last good answer" in keys
+    assert f"{DEFAULTS.jwt_keys_timeout_ms // 1000} s at most (`--jwt-keys-timeout-ms`)" in keys
+    assert f"{LineLimitSettings().lines_max} lines a minute of each" in keys
+    assert f"called `{CERTIFICATE_PREFIX}`" in section(PAGE, "Certificates of clients")
 
 
 def test_what_it_says_of_stored_tokens() -> None:

@@ -50,7 +50,7 @@ async def test_a_token_of_the_file_expires_to_the_millisecond() -> None:
     await clock.advance_ms(1)
     with pytest.raises(ServerError, match="expired") as refused:
         callers.of(HEADER)
-    assert refused.value.code is ProblemCode.UNAUTHENTICATED
+    assert refused.value.code is ProblemCode.TOKEN_EXPIRED
 
 
 def test_rights_on_trial_refuse_nobody_who_is_known() -> None:

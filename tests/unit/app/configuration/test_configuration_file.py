@@ -148,7 +148,7 @@ def test_lists_are_for_what_is_several_names() -> None:
     taken = {
         name for each in PROCESSES.values() for name, known in each.known().items() if known.metadata.get("may_be_list")
     }
-    assert taken == {"allowed_hosts", "cors_origins", "etcd"}
+    assert taken == {"allowed_hosts", "cors_origins", "etcd", "jwt_algorithms", "jwt_audience"}
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:

@@ -1,0 +1,86 @@
+"""Looks for the issuer's keys: at the start, as they grow old, and when a token names one that is not known."""
+
+import asyncio
+
+import structlog
+
+from app.jwt.key_ring import KeyRing
+from app.jwt.key_set import KeySet, KeySetError, parse_key_set
+from app.jwt.key_source import KeySource, KeySourceError
+from cluster.ports.clock import Clock
+
+_log = structlog.get_logger(__name__)
+
+
+class KeyWatch:
+    """For one event loop: `start` it there, and `close` it there."""
+
+    def __init__(self, ring: KeyRing, source: KeySource, *, issuer: str, clock: Clock, timeout_ms: int) -> None:
+        """`timeout_ms` bounds a look as a whole."""
+        self._ring = ring
+        self._source = source
+        self._issuer = issuer
+        self._clock = clock
+        self._timeout_ms = timeout_ms
+        self._watching: asyncio.Task[None] | None = None
+        self._extra: asyncio.Task[None] | None = None
+        self._failure: str | None = None
+
+    async def start(self) -> None:
+        """After a first look. An issuer that does not answer keeps nobody from starting: until it does, its tokens are
+        refused for the time being."""
+        await self._look()
+        self._watching = asyncio.create_task(self._watch(), name="issuer's keys")
+
+    async def close(self) -> None:
+        tasks = [task for task in (self._watching, self._extra) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def keys(self) -> KeySet | None:
+        """Those that are good now."""
+        return self._ring.keys_at(self._clock.monotonic_ms())
+
+    def is_worth_waiting(self) -> bool:
+        """Somebody shows a token of a key that is not known: whether a look is under way that may find it. One begins
+        unless the last one began a moment ago."""
+        is_begun = self._ring.is_looking or (self._extra is not None and not self._extra.done())
+        if is_begun or not self._ring.may_look(self._clock.monotonic_ms()):
+            return is_begun
+        self._extra = asyncio.create_task(self._look(), name="a look for a key")
+        return True
+
+    async def _watch(self) -> None:
+        while True:
+            pause_ms = self._ring.next_look_ms(self._clock.monotonic_ms())
+            if pause_ms > 0:
+                await self._clock.sleep(pause_ms)
+            else:
+                await self._look()
+
+    async def _look(self) -> None:
+        if self._ring.is_looking:
+            return
+        self._ring.began(self._clock.monotonic_ms())
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                keys = parse_key_set(await self._source())
+        except (KeySourceError, KeySetError) as error:
+            self._note_failure(str(error))
+        except TimeoutError:
+            self._note_failure(f"it does not answer within {self._timeout_ms} ms")
+        else:
+            self._take(keys)
+
+    def _take(self, keys: KeySet) -> None:
+        self._failure = None
+        if self._ring.found(keys, self._clock.monotonic_ms()):
+            _log.info("issuer_keys_read", issuer=self._issuer, keys=len(keys))
+
+    def _note_failure(self, why: str) -> None:
+        self._ring.failed()
+        if why != self._failure:  # said once, however often it is tried
+            self._failure = why
+            left_ms = self._ring.left_ms(self._clock.monotonic_ms())
+            _log.error("issuer_keys_not_read", issuer=self._issuer, reason=why, known_ones_are_good_for_ms=left_ms)

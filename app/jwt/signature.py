@@ -1,0 +1,64 @@
+"""Who has signed a token: its header says which key to try, and nothing else of it counts before that key is found to
+fit."""
+
+import re
+from typing import Any, NamedTuple
+
+import jwt
+import msgspec
+
+from app.auth.claims import Claims
+from app.jwt.jwt_refused import JwtRefusal, JwtRefusedError
+from app.jwt.key_set import KEY_ID_LENGTH_MAX, KeySet
+
+_FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+"""Three parts of base64url, and nothing that decoders pass over: else one token had any number of spellings."""
+
+_JWS = jwt.PyJWS()
+
+
+class JwtHeader(NamedTuple):
+    """Where keys are (`jku`, `x5u`), and keys themselves (`jwk`, `x5c`), are not read: who makes a token up would be
+    asked for the key to it."""
+
+    algorithm: str
+    key_id: str | None
+
+
+def header_of(token: str, algorithms: tuple[str, ...]) -> JwtHeader:
+    """Raises JwtRefusedError."""
+    if not _FORM.fullmatch(token):
+        raise JwtRefusedError(JwtRefusal.FORM, "it does not have the three parts of a JWT")
+    try:
+        header: dict[str, Any] = _JWS.get_unverified_header(token)
+    except (jwt.PyJWTError, ValueError, RecursionError) as error:
+        raise JwtRefusedError(JwtRefusal.FORM, f"its header cannot be read: {error}") from None
+    algorithm, key_id = header.get("alg"), header.get("kid")
+    if not isinstance(algorithm, str) or algorithm not in algorithms:
+        raise JwtRefusedError(JwtRefusal.ALGORITHM, f"it says that it is signed with {str(algorithm)[:40]!r}")
+    if "crit" in header:  # what has to be understood (RFC 7515, 4.1.11), and nothing is here
+        raise JwtRefusedError(JwtRefusal.FORM, "its header has an extension that has to be understood")
+    if key_id is not None and (not isinstance(key_id, str) or len(key_id) > KEY_ID_LENGTH_MAX):
+        raise JwtRefusedError(JwtRefusal.FORM, "its header names no key")
+    return JwtHeader(algorithm, key_id)
+
+
+def signed_claims(token: str, header: JwtHeader, keys: KeySet) -> Claims:
+    """What the issuer has signed. Raises JwtRefusedError: KEY, where none of these keys may be the one."""
+    candidates = keys.candidates(header.key_id, header.algorithm)
+    if not candidates:
+        raise JwtRefusedError(JwtRefusal.KEY, f"the issuer has no key {str(header.key_id)[:80]!r} of its kind")
+    for key in candidates:
+        try:
+            payload = _JWS.decode_complete(token, key.public, algorithms=[header.algorithm])["payload"]
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+            continue
+        return _claims_in(payload)
+    raise JwtRefusedError(JwtRefusal.SIGNATURE, "it is not signed with the key that it names")
+
+
+def _claims_in(payload: bytes) -> Claims:
+    try:
+        return msgspec.json.decode(payload, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise JwtRefusedError(JwtRefusal.CLAIMS, "it holds no claims", told="the token holds no claims") from None

@@ -1,0 +1,79 @@
+"""When keys are looked for, and how long those are good that are known."""
+
+import json
+
+from app.jwt.key_ring import KeyRing, KeyRingSettings
+from app.jwt.key_set import KeySet, parse_key_set
+from tests.support.local_issuer import ec_key, jwk_of
+
+SETTINGS = KeyRingSettings(refresh_ms=1000, pause_ms=100, good_ms=5000)
+
+
+def key_set(key_id: str) -> KeySet:
+    return parse_key_set(json.dumps({"keys": [jwk_of(KEY, key_id)]}).encode())
+
+
+KEY = ec_key()
+FIRST, SECOND = key_set("first"), key_set("second")
+
+
+def ring_with(keys: KeySet, at_ms: int = 0) -> KeyRing:
+    ring = KeyRing(SETTINGS)
+    ring.began(at_ms)
+    assert ring.found(keys, at_ms)
+    return ring
+
+
+def test_before_the_first_look() -> None:
+    ring = KeyRing(SETTINGS)
+    assert (ring.keys_at(0), ring.age_ms(0), ring.left_ms(0), ring.next_look_ms(0)) == (None, None, 0, 0)
+    assert ring.may_look(0)
+
+
+def test_keys_are_good_for_so_long_and_no_longer() -> None:
+    ring = ring_with(FIRST, at_ms=10)
+    assert ring.keys_at(5009) is FIRST
+    assert ring.left_ms(5009) == 1
+    assert ring.keys_at(5010) is None
+    ring.began(6000)
+    assert not ring.found(FIRST, 6000), "they are the same"
+    assert ring.keys_at(6000) is FIRST
+    assert ring.age_ms(6500) == 500
+
+
+def test_a_failed_look_leaves_what_is_known_and_comes_again_sooner() -> None:
+    ring = ring_with(FIRST)
+    assert ring.next_look_ms(0) == 1000
+    ring.began(1000)
+    assert ring.is_looking
+    ring.failed()
+    assert (ring.failures, ring.is_looking) == (1, False)
+    assert ring.keys_at(1001) is FIRST
+    assert ring.age_ms(1001) == 1001, "of what was found"
+    assert ring.next_look_ms(1001) == 99
+    assert ring.next_look_ms(1100) == 0
+    ring.began(1100)
+    ring.found(SECOND, 1100)
+    assert ring.next_look_ms(1100) == 1000
+
+
+def test_the_same_keys_stay_the_same_object_and_others_are_others() -> None:
+    ring = ring_with(FIRST)
+    again = key_set("first")
+    ring.began(1)
+    assert not ring.found(again, 1)
+    assert ring.keys_at(1) is FIRST, "what was found good with them stays good"
+    ring.began(2)
+    assert ring.found(SECOND, 2)
+    assert ring.keys_at(2) is SECOND
+
+
+def test_nobody_makes_it_look_more_often_than_the_pause() -> None:
+    ring = ring_with(FIRST)
+    assert not ring.may_look(99)
+    assert ring.may_look(100)
+    ring.began(100)
+    assert not ring.may_look(10_000), "one is under way"
+    ring.failed()
+    assert not ring.may_look(199)
+    assert ring.may_look(200)
