@@ -38,6 +38,7 @@ _EXIT_CODES = {
     "INVALID_FILTER": ExitCode.USAGE,
     "INVALID_ARGUMENT": ExitCode.USAGE,
     "UNAVAILABLE": ExitCode.SERVER_AWAY,
+    "AUDIT_UNAVAILABLE": "Nothing was done. The topic __audit takes no records now: acklog cluster status.",
     "SHUTTING_DOWN": ExitCode.SERVER_AWAY,
 }
 HINT_SCHEDULE_ID = "A schedule id begins with s-, as acklog send --delay and acklog schedule list print it."

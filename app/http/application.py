@@ -10,6 +10,8 @@ from starlette.types import ASGIApp
 
 from acklog import __version__
 from app.gateway.dependencies import Gateway
+from app.http.audit.audited_route import audit_routes
+from app.http.audit.refusal_watch import RefusalWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.problems import install_problem_handlers
@@ -18,6 +20,7 @@ from app.http.protocol.draws import Draws
 from app.http.protocol.single_sends import SingleSends
 from app.http.protocol.traced_application import TracedApplication
 from app.http.protocol.traced_single_sends import TracedSingleSends
+from app.http.routers.audit import add_audit
 from app.http.routers.blocked import add_blocked
 from app.http.routers.cluster import add_cluster, add_unclean_elections
 from app.http.routers.compactions import add_compactions
@@ -58,7 +61,7 @@ class ServerApplication(NamedTuple):
 
 def create_server_app(gateway: Gateway) -> ServerApplication:
     services = HttpServices(gateway)
-    asgi = DirectCalls(_application(gateway, services), services.metrics)
+    asgi = DirectCalls(_application(gateway, services), services.metrics, RefusalWatch(services))
     count = services.metrics.count_connections
     if gateway.tracer is None:
         return ServerApplication(asgi, SingleSends(services), count)
@@ -99,10 +102,12 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_members(app.router, services)
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)
+    add_audit(app.router, services)
     add_tokens(app.router, services)
     add_operations(app.router, services)
     add_documentation(app.router, app, gateway.in_thread)
     use_description(app)
     install_problem_handlers(app)
-    app.add_middleware(ObservedApplication, metrics=services.metrics)
+    audit_routes(app, services)
+    app.add_middleware(ObservedApplication, metrics=services.metrics, on_refused=RefusalWatch(services))
     return app

@@ -27,7 +27,7 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
         http=make_server_protocol(settings, application.single_sends, guard, on_connections=application.on_connections),
         loop="uvloop",
         ws="none",
-        proxy_headers=False,  # nobody asks for a client's address
+        proxy_headers=False,  # what a client says of its address is its word alone: the audit log tells the peer's
         log_config=None,
         access_log=False,
         server_header=False,
