@@ -24,7 +24,13 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
         application.asgi,
         host=settings.host,
         port=settings.port,
-        http=make_server_protocol(settings, application.single_sends, guard, on_connections=application.on_connections),
+        http=make_server_protocol(
+            settings,
+            application.single_sends,
+            guard,
+            on_connections=application.on_connections,
+            on_page_refused=application.on_page_refused,
+        ),
         loop="uvloop",
         ws="none",
         proxy_headers=False,  # what a client says of its address is its word alone: the audit log tells the peer's

@@ -89,7 +89,7 @@ class AuditJournal:
         done = self.put(record)
         if done is None:
             return False
-        await asyncio.wait([done], timeout=self._gateway.settings.audit_timeout_ms / 1000)
+        await self._in_time(done)
         return done.done()
 
     async def close(self) -> None:
@@ -97,11 +97,19 @@ class AuditJournal:
         task = self._task
         if task is None:
             return
-        await asyncio.wait([task], timeout=self._gateway.settings.audit_timeout_ms / 1000)
+        await self._in_time(task)
         if not task.done():
             task.cancel()
-            await asyncio.wait([task])
+            await asyncio.gather(task, return_exceptions=True)
             self._lose(len(self._waiting))
+
+    async def _in_time(self, done: "asyncio.Future[None]") -> None:
+        """Whoever gives up waiting ends nothing."""
+        try:
+            async with asyncio.timeout(self._gateway.settings.audit_timeout_ms / 1000):
+                await asyncio.shield(done)
+        except TimeoutError:
+            return
 
     async def _store_all(self) -> None:
         pauses = JitteredBackoff(self._gateway.entropy.fraction)

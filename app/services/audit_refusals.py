@@ -47,7 +47,7 @@ class AuditRefusals:
         """Tell what is summed up by now."""
         if self._task is not None:
             self._task.cancel()
-            await asyncio.wait([self._task])
+            await asyncio.gather(self._task, return_exceptions=True)
         self._tell(self._sums.all())
 
     async def _tell_sums(self) -> None:

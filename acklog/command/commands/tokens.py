@@ -31,7 +31,7 @@ def create(
     role: Annotated[
         list[str] | None,
         typer.Option(
-            "--role", metavar="ROLE", help="producer, consumer, viewer, operator, auditor or admin; may repeat."
+            "--role", metavar="ROLE", help="producer, consumer, viewer, operator, auditor, admin; may repeat."
         ),
     ] = None,
     topic: Annotated[
