@@ -17,6 +17,10 @@ PAGES_MAX = 4
 """What one request looks at: beyond it the answer says where to go on."""
 
 
+CLOCKS_APART_MS_MAX = 5 * 60 * 1000
+"""Of machines of a cluster; what is further apart may be left out where `since` is asked for."""
+
+
 class AuditReader:
     def __init__(self, catalog: Catalog, records: RecordsService) -> None:
         self._catalog = catalog
@@ -41,11 +45,13 @@ class AuditReader:
 
 
 def _first(query: AuditQuery) -> RecordsCommand:
-    """A record is stored after its time, so those of a time and later are behind what was stored until then."""
+    """A record is stored after its time, so those of a time and later are behind what was stored until then; but the
+    clocks of gateway and node are two."""
     if query.after is not None:
         return _from(query.after)
     if query.since_ms is not None:
-        return RecordsCommand(AUDIT_TOPIC, AUDIT_PARTITION, FirstOffset.GIVEN, 0, query.since_ms, PAGE_BYTES, 0)
+        stored_ms = max(0, query.since_ms - CLOCKS_APART_MS_MAX)
+        return RecordsCommand(AUDIT_TOPIC, AUDIT_PARTITION, FirstOffset.GIVEN, 0, stored_ms, PAGE_BYTES, 0)
     return RecordsCommand(AUDIT_TOPIC, AUDIT_PARTITION, FirstOffset.EARLIEST, 0, -1, PAGE_BYTES, 0)
 
 

@@ -53,6 +53,7 @@ async def test_nobody_writes_changes_or_deletes_it(serve: Any) -> None:
     topic = f"/topics/{AUDIT_TOPIC}"
     async with serve(audited_world()) as client:
         await client.put("/topics/first", headers=HEADERS)
+        await client.put("/groups/g", headers=HEADERS)
         for method, path, body in (
             ("POST", "/messages", {"queue": AUDIT_TOPIC, "body": 1}),
             ("POST", "/messages", {"queue": AUDIT_TOPIC, "messages": [{"body": 1}]}),
