@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import structlog
-from prometheus_client import Gauge
 
 from app.audit.audit_mode import AuditMode, audit_mode_of
 from app.audit.audit_record import AuditRecord, AuditResult
 from app.audit.record_text import encode_record
 from app.gateway.dependencies import Gateway
-from app.gateway.exposition import SteppedRegistry
 from app.gateway.jittered_backoff import JitteredBackoff
-from app.gateway.tallies import CounterTally
+from app.gateway.metrics import Metrics
 from app.services.audit_topic import StoredText
 from cluster.errors import ServerError
 from cluster.ports.coordination import CoordinationError
@@ -46,21 +44,15 @@ class AuditJournal:
     """What comes in is stored in its order, by one task that lives while there is something. What cannot be stored now
     is tried again until it can; what has no room meanwhile is lost, which is counted and told in the log."""
 
-    def __init__(self, gateway: Gateway, store: AuditStore, registry: SteppedRegistry) -> None:
+    def __init__(self, gateway: Gateway, store: AuditStore, metrics: Metrics) -> None:
         self._gateway = gateway
         self._store = store
+        self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
         self._is_losing = False
         self._is_failing = False
-        self._records = CounterTally("acklog_audit_records", "Records of the audit log stored, by result", ["result"])
-        self._lost = CounterTally("acklog_audit_records_lost", "Records of the audit log that were lost", [])
-        self._gauge = Gauge(
-            "acklog_audit_waiting_bytes", "Bytes of records of the audit log that wait to be stored", registry=registry
-        )
-        registry.register(self._records)
-        registry.register(self._lost)
 
     @property
     def mode(self) -> AuditMode:
@@ -153,16 +145,16 @@ class AuditJournal:
         for _ in range(count):
             waiting = self._waiting.popleft()
             self._count_waiting(-len(waiting.stored.text))
-            self._records.add((waiting.result.value,))
+            self._metrics.count_audit_record(waiting.result.value)
             if not waiting.done.done():
                 waiting.done.set_result(None)
 
     def _count_waiting(self, size_bytes: int) -> None:
         self._waiting_bytes += size_bytes
-        self._gauge.set(self._waiting_bytes)
+        self._metrics.audit_waiting_bytes.set(self._waiting_bytes)
 
     def _lose(self, count: int) -> None:
-        self._lost.add((), count)
+        self._metrics.count_audit_lost(count)
         if not self._is_losing:
             _logger.error("audit_records_lost", records=count, waiting_bytes=self._waiting_bytes)
         self._is_losing = True
