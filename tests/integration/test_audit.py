@@ -1,6 +1,7 @@
 """The audit log of a real server: over restarts and an orderly stop, and as `acklog audit` and the SDK show it."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from acklog.command.exit_codes import ExitCode
 from acklog.errors import Forbidden
 from tests.support.command_run import CommandRun, run_command
 from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -72,7 +74,8 @@ def test_setting_it_needs_no_restart(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", tmp_path / "server.log", options=("--config", str(configuration))) as server:
         assert acklog(server, "topics", "create", "orders", token="").exit_code == ExitCode.DONE
         configuration.write_text('[serve]\naudit = "required"\n')
-        server.reload()
+        server.signal(signal.SIGHUP)
+        wait_until(lambda: "reloaded" in server.output(), seconds=60, what="a reload")
         assert acklog(server, "topics", "delete", "orders", "--yes", token="").exit_code == ExitCode.DONE
         found = acklog(server, "audit", "--json", token="").document["records"]
         assert [(each["operation"], each["result"]) for each in found] == [

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from app.http.description.example_answers import line
 from app.http.description.example_forms import Examples, in_json
+from app.http.description.media_types import NDJSON
 
 _ACT: dict[str, Any] = {
     "id": "7d1f0a3c5e9b2468",
@@ -34,6 +36,13 @@ _SUM: dict[str, Any] = {
 
 AUDIT_EXAMPLES: dict[str, Examples] = {
     "readAudit": Examples(
-        {}, {}, {200: in_json(an_act_and_a_flood={"records": [_ACT, _SUM], "next": 43, "atEnd": True})}
+        {},
+        {},
+        {
+            200: {
+                **in_json(an_act_and_a_flood={"records": [_ACT, _SUM], "next": 43, "atEnd": True}),
+                NDJSON: {"a record on each line": line(_ACT)},
+            }
+        },
     ),
 }
