@@ -378,6 +378,10 @@ class NotEnoughReplicas(ProblemError, problem=ProblemCode.NOT_ENOUGH_REPLICAS):
     """Too few replicas keep up to take what is to be safe on all of them."""
 
 
+class AuditUnavailable(ProblemError, problem=ProblemCode.AUDIT_UNAVAILABLE):
+    """The act cannot be recorded now, and was not done."""
+
+
 class ShuttingDown(ProblemError, problem=ProblemCode.SHUTTING_DOWN):
     """The server is shutting down."""
 

@@ -5,8 +5,8 @@ from msgspec import field
 
 
 class TokenRight(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Actions (send, receive, settle, look, seek, manage, purge), allowed or denied on what it names. `source` says
-    where it comes from where that is known: `rights[0]`, `role 'viewer'`."""
+    """Actions (send, receive, settle, look, seek, manage, purge, audit), allowed or denied on what it names. `source`
+    says where it comes from where that is known: `rights[0]`, `role 'viewer'`."""
 
     source: str | None = field(name="from", default=None)
     allow: list[str] | None = None

@@ -8,6 +8,7 @@ from acklog import runtime
 from acklog.client import catalog_calls, message_calls
 from acklog.client.address import base_url_of, given_or_found, headers_of
 from acklog.client.aiohttp_transport import AiohttpTransport
+from acklog.client.async_audit_log import AsyncAuditLog
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
 from acklog.client.async_redrives import AsyncRedrives
@@ -105,6 +106,7 @@ class AsyncClient:
         self.tables = AsyncTables(self.caller)
         self.redrives = AsyncRedrives(self.caller)
         self.tokens = AsyncTokens(self.caller)
+        self.audit = AsyncAuditLog(self.caller)
         self.cluster = AsyncCluster(self.caller)
         self._handlers: list[tuple[AsyncConsumer, AsyncHandler, int]] = []
 

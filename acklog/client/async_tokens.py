@@ -29,8 +29,8 @@ class AsyncTokens:
         messages_per_second: int | None = None,
         bytes_per_second: int | None = None,
     ) -> NewToken:
-        """Make a token for all gateways: with `roles` (producer, consumer, viewer, operator, admin) for `topics` and
-        `groups`, and with `rights`. Raises TokenExists, TooManyTokens, Forbidden."""
+        """Make a token for all gateways: with `roles` (producer, consumer, viewer, operator, auditor, admin) for
+        `topics` and `groups`, and with `rights`. Raises TokenExists, TooManyTokens, Forbidden."""
         return await self._caller.perform(
             token_calls.create_token(
                 name,

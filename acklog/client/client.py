@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from acklog import runtime
 from acklog.client import at_exit
 from acklog.client.async_client import AsyncClient
+from acklog.client.audit_log import AuditLog
 from acklog.client.background import Background
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
@@ -104,6 +105,7 @@ class Client:
         self.tables = Tables(self._background, lambda: self._async.tables)
         self.redrives = Redrives(self._background, lambda: self._async.redrives)
         self.tokens = Tokens(self._background, lambda: self._async.tokens)
+        self.audit = AuditLog(self._background, lambda: self._async.audit)
         self.cluster = Cluster(self._background, lambda: self._async.cluster)
 
     @property

@@ -29,8 +29,8 @@ class Tokens:
         messages_per_second: int | None = None,
         bytes_per_second: int | None = None,
     ) -> NewToken:
-        """Make a token for all gateways: with `roles` (producer, consumer, viewer, operator, admin) for `topics` and
-        `groups`, and with `rights`. Raises TokenExists, TooManyTokens, Forbidden."""
+        """Make a token for all gateways: with `roles` (producer, consumer, viewer, operator, auditor, admin) for
+        `topics` and `groups`, and with `rights`. Raises TokenExists, TooManyTokens, Forbidden."""
         return self._run(
             lambda: self._twin().create(
                 name,

@@ -42,6 +42,7 @@ CATALOGUE = {
     "seek": CommandEntry(ADMINISTRATION, f"{_HOME}.seek", "Send a group back, or forward."),
     "tokens": CommandEntry(OPERATION, f"{_HOME}.tokens", "Stored tokens: create, list, rotate, revoke."),
     "can": CommandEntry(OPERATION, f"{_HOME}.can", "What a token may do, and which right says so."),
+    "audit": CommandEntry(OPERATION, f"{_HOME}.audit", "Who did what, and who was refused."),
     "doctor": CommandEntry(OPERATION, f"{_HOME}.doctor", "Look at a server, and say what is wrong with it."),
     "cluster": CommandEntry(OPERATION, f"{_HOME}.cluster", "A cluster's nodes and moves.", takes_more=True),
     "bench": CommandEntry(OPERATION, f"{_HOME}.bench", "Measure a server from here."),

@@ -40,12 +40,14 @@ _EXIT_CODES = {
     "INVALID_ARGUMENT": ExitCode.USAGE,
     "UNAVAILABLE": ExitCode.SERVER_AWAY,
     "KEYS_UNAVAILABLE": ExitCode.SERVER_AWAY,
+    "AUDIT_UNAVAILABLE": ExitCode.SERVER_AWAY,
     "SHUTTING_DOWN": ExitCode.SERVER_AWAY,
 }
 HINT_SCHEDULE_ID = "A schedule id begins with s-, as acklog send --delay and acklog schedule list print it."
 _HINTS = {
     "UNAUTHENTICATED": "Give a token: --token, ACKLOG_TOKEN, or acklog profile add NAME --server URL --ask-token.",
     "TOKEN_EXPIRED": "Get another token from whoever gave this one, or have its end moved.",
+    "AUDIT_UNAVAILABLE": "Nothing was done. The topic __audit takes no records now: acklog cluster status.",
     "KEYS_UNAVAILABLE": "The server cannot ask the issuer of the tokens: see its log, and acklog doctor.",
     "FORBIDDEN": "Use a token that may do this; whoever runs the server grants what a token allows.",
     "TOPIC_NOT_FOUND": "See what there is: acklog topics list. A topic is made by the first send to it.",

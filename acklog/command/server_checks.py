@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from acklog.command.audit_check import audit_check
 from acklog.command.checkup import Check, fail, ok, skipped, warn
 from acklog.command.cluster_checks import cluster_checks
 from acklog.command.compaction_checks import compaction_checks
@@ -199,6 +200,7 @@ class ServerChecks:
         yield _refusals(metrics)
         yield quota_check(metrics)
         yield issuer_check(metrics)
+        yield audit_check(metrics)
         cut_bytes = metrics.value("acklog_recovery_cut_bytes") or 0
         if cut_bytes:
             yield ok("last start", f"it cut {size_text(int(cut_bytes))} that no append had completed")

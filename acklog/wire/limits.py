@@ -85,3 +85,4 @@ ROLE_NAME_LENGTH_MAX = 64
 TOKEN_GRACE_SECONDS_DEFAULT = 3600  # how long a token's earlier secret is good for after a rotation
 TOKEN_GRACE_SECONDS_MAX = 30 * 24 * 60 * 60
 TOKENS_LISTED_MAX = 1_000
+AUDIT_LISTED_MAX = 1_000

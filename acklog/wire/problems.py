@@ -112,6 +112,7 @@ class ProblemCode(Problem, Enum):
     UNAVAILABLE = Problem(503, True, "The partition's leader, or the coordination store, cannot be asked now")
     KEYS_UNAVAILABLE = Problem(503, True, "The keys of those who sign tokens are not known now")
     NOT_ENOUGH_REPLICAS = Problem(503, True, "Too few replicas keep up to take what is to be safe on all of them")
+    AUDIT_UNAVAILABLE = Problem(503, True, "The act cannot be recorded now, and was not done")
     SHUTTING_DOWN = Problem(503, True, "The server is shutting down")
     TIMED_OUT = Problem(504, True, "The request was not done within its deadline")
 

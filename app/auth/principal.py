@@ -1,6 +1,7 @@
 """Who makes a request, and what they may do."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from acklog.wire.problems import ProblemCode
 from app.auth.right import EVERY, Effect, Right
@@ -22,18 +23,28 @@ class TokenQuotas:
     bytes_per_second: int | None = None
 
 
+class PrincipalKind(Enum):
+    """Where it is known from."""
+
+    ANYONE = "anyone"  # nobody is asked for a token
+    FILE = "file"
+    STORED = "stored"
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """`require_*` raise ServerError FORBIDDEN. What is refused is refused by the name alone, before anybody looks
     whether there is such a thing: an answer says nothing of what the token may not know.
 
-    `expires_at_ms` None: never.
+    `expires_at_ms` None: never. `token_id` is that of a stored token, and no secret.
     """
 
     name: str
     rights: Rights
     quotas: TokenQuotas | None = None
     expires_at_ms: int | None = None
+    kind: PrincipalKind = PrincipalKind.FILE
+    token_id: str = ""
 
     # --- what is left out of what is shown ---------------------------------------------------------------------------
 
@@ -42,6 +53,9 @@ class Principal:
 
     def may_on_group(self, action: Action, group: str) -> bool:
         return self.rights.groups.of(group) & action.bit != 0
+
+    def may_on_cluster(self, action: Action) -> bool:
+        return self.rights.cluster & action.bit != 0
 
     def knows_topic(self, topic: str) -> bool:
         """Who may do anything with it may be told that it is there."""
@@ -131,4 +145,4 @@ def _patterns(rights: NamedRights, action: Action, kind: str) -> tuple[str, ...]
 _EVERYTHING = Right(
     effect=Effect.ALLOW, actions=tuple(Action), topics=EVERY, groups=EVERY, is_for_cluster=True, source="no tokens"
 )
-ANYONE = Principal("anyone", rights_of([_EVERYTHING]))
+ANYONE = Principal("anyone", rights_of([_EVERYTHING]), kind=PrincipalKind.ANYONE)

@@ -2,7 +2,7 @@
 
 import structlog
 
-from app.auth.principal import Principal, TokenQuotas
+from app.auth.principal import Principal, PrincipalKind, TokenQuotas
 from app.auth.rights import rights_of
 from app.auth.token_rights import token_rights
 from app.auth.written_rights import RightEntryError
@@ -65,4 +65,11 @@ def principal_of_stored(token: StoredToken) -> Principal:
         messages_per_second=token.messages_per_second,
         bytes_per_second=token.bytes_per_second,
     )
-    return Principal(token.name, rights_of(rights), None if quotas == TokenQuotas() else quotas, token.expires_at_ms)
+    return Principal(
+        token.name,
+        rights_of(rights),
+        None if quotas == TokenQuotas() else quotas,
+        token.expires_at_ms,
+        PrincipalKind.STORED,
+        token.id,
+    )

@@ -32,6 +32,9 @@ class TriedPrincipal(Principal):
     def may_on_group(self, action: Action, group: str) -> bool:
         return True
 
+    def may_on_cluster(self, action: Action) -> bool:
+        return True
+
     def knows_topic(self, topic: str) -> bool:
         return True
 
@@ -67,7 +70,7 @@ class TriedPrincipal(Principal):
         return None
 
     def strict(self) -> Principal:
-        return Principal(self.name, self.rights, self.quotas, self.expires_at_ms)
+        return Principal(self.name, self.rights, self.quotas, self.expires_at_ms, self.kind, self.token_id)
 
     def _refuse(self, action: Action, resource: str) -> None:
         self.tell(self.name, action, resource)
@@ -82,7 +85,13 @@ class RightsOnTrial:
 
     def of(self, principal: Principal) -> Principal:
         return TriedPrincipal(
-            principal.name, principal.rights, principal.quotas, principal.expires_at_ms, tell=self._tell
+            principal.name,
+            principal.rights,
+            principal.quotas,
+            principal.expires_at_ms,
+            principal.kind,
+            principal.token_id,
+            tell=self._tell,
         )
 
     def _tell(self, name: str, action: Action, resource: str) -> None:

@@ -13,6 +13,11 @@ LIVE = frozenset(
     {
         "log_level",
         "tokens_file",
+        "audit",
+        "audit_timeout_ms",
+        "audit_retention_ms",
+        "audit_retention_bytes",
+        "audit_waiting_bytes_max",
         "auto_create_topics",
         "auto_create_groups",
         "partitions_default",

@@ -26,6 +26,9 @@ from app.configuration.web_origins import check_web_origins
 __all__ = ["ENVIRONMENT_PREFIX", "NODE_PREFIX", "SERVE", "Settings", "option_of", "option_parser"]
 
 _MIB = 1024 * 1024
+_GIB = 1024 * _MIB
+
+AUDIT_MODES = frozenset({"", "off", "on", "required"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,30 @@ class Settings:
         "tokens are asked for; empty: its own pages only",
     )
     log_level: str = text("info", "debug, info, warning or error")
+
+    audit: str = text(
+        "",
+        "what is recorded of administrative acts and refusals: off, on, or required (an act is not done that cannot be "
+        "recorded); empty: on where tokens are asked for, else off",
+    )
+    audit_timeout_ms: int = number(5_000, 10, 600_000, "how long an administrative act waits for its record")
+    audit_retention_ms: int = number(
+        90 * 24 * 3_600_000, -1, 100 * 365 * 24 * 3_600_000, "how long records are kept; -1: for ever"
+    )
+    audit_retention_bytes: int = number(_GIB, -1, 1 << 50, "bytes of records that are kept; -1: no limit")
+    audit_waiting_bytes_max: int = number(
+        16 * _MIB, _MIB, 1 << 40, "bytes of records that wait while none can be stored; beyond it they are lost"
+    )
+    audit_refusals_in_full_max: int = number(
+        10,
+        0,
+        100_000,
+        "refusals of one principal, address and code per interval that have a record each; more are a sum",
+    )
+    audit_refusal_interval_ms: int = number(60_000, 100, 86_400_000, "how long refusals are summed up")
+    audit_refusal_kinds_max: int = number(
+        1_000, 1, 1_000_000, "principals, addresses and codes that are told apart in an interval; the rest is one sum"
+    )
 
     auto_create_topics: bool = switch(True, "a send to an unknown topic creates it")
     auto_create_groups: bool = switch(True, "a receive by an unknown group creates it")
@@ -120,6 +147,8 @@ class Settings:
         check_fields(self)
         if self.log_level not in {"debug", "info", "warning", "error"}:
             raise SettingsError(f"log_level is {self.log_level!r}, it may be debug, info, warning or error")
+        if self.audit not in AUDIT_MODES:
+            raise SettingsError(f"audit is {self.audit!r}, it may be off, on, required, or empty")
         if not self.data_dir.strip():
             raise SettingsError(f"data_dir is empty, it must name a directory ({where_to_set('data_dir')})")
         check_web_origins(self.cors_origins, asks_for_tokens=bool(self.tokens_file) or self.require_tokens)
@@ -153,6 +182,16 @@ SERVER_GROUPS = {
         "rack",
     ),
     "What it keeps, and what it says": ("data_dir", "log_level", "metric_names_max"),
+    "What is recorded of administration and refusals": (
+        "audit",
+        "audit_timeout_ms",
+        "audit_retention_ms",
+        "audit_retention_bytes",
+        "audit_waiting_bytes_max",
+        "audit_refusals_in_full_max",
+        "audit_refusal_interval_ms",
+        "audit_refusal_kinds_max",
+    ),
     "What is created by itself": (
         "auto_create_topics",
         "auto_create_groups",

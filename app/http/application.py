@@ -10,14 +10,18 @@ from starlette.types import ASGIApp
 
 from acklog import __version__
 from app.gateway.dependencies import Gateway
+from app.http.audit.audited_route import audit_routes
+from app.http.audit.refusal_watch import RefusalWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.problems import install_problem_handlers
 from app.http.protocol.direct_calls import DirectCalls
 from app.http.protocol.draws import Draws
+from app.http.protocol.limited_protocol import OnPageRefused
 from app.http.protocol.single_sends import SingleSends
 from app.http.protocol.traced_application import TracedApplication
 from app.http.protocol.traced_single_sends import TracedSingleSends
+from app.http.routers.audit import add_audit
 from app.http.routers.blocked import add_blocked
 from app.http.routers.cluster import add_cluster, add_unclean_elections
 from app.http.routers.compactions import add_compactions
@@ -49,21 +53,25 @@ def create_app(gateway: Gateway) -> FastAPI:
 
 class ServerApplication(NamedTuple):
     """What a server runs: `asgi` is `create_app` with the hot calls served directly; `single_sends` takes those that
-    need not even that (`app.http.protocol.single_send_protocol`). `on_connections` is to be told how many are open."""
+    need not even that (`app.http.protocol.single_send_protocol`). `on_connections` is to be told how many are open, and
+    `on_page_refused` of what other sites' pages sent."""
 
     asgi: ASGIApp
     single_sends: SingleSends
     on_connections: Callable[[int], None]
+    on_page_refused: OnPageRefused
 
 
 def create_server_app(gateway: Gateway) -> ServerApplication:
     services = HttpServices(gateway)
-    asgi = DirectCalls(_application(gateway, services), services.metrics)
+    watch = RefusalWatch(services)
+    asgi = DirectCalls(_application(gateway, services), services.metrics, watch.answered)
     count = services.metrics.count_connections
     if gateway.tracer is None:
-        return ServerApplication(asgi, SingleSends(services), count)
+        return ServerApplication(asgi, SingleSends(services), count, watch.page_refused)
     draws = Draws(gateway.tracer)
-    return ServerApplication(TracedApplication(asgi, gateway.tracer, draws), TracedSingleSends(services, draws), count)
+    traced = TracedApplication(asgi, gateway.tracer, draws)
+    return ServerApplication(traced, TracedSingleSends(services, draws), count, watch.page_refused)
 
 
 def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
@@ -99,10 +107,12 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_members(app.router, services)
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)
+    add_audit(app.router, services)
     add_tokens(app.router, services)
     add_operations(app.router, services)
     add_documentation(app.router, app, gateway.in_thread)
     use_description(app)
     install_problem_handlers(app)
-    app.add_middleware(ObservedApplication, metrics=services.metrics)
+    audit_routes(app, services)
+    app.add_middleware(ObservedApplication, metrics=services.metrics, on_refused=RefusalWatch(services).answered)
     return app

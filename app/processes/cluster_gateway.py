@@ -49,6 +49,7 @@ class ClusterGateway:
     async def close(self) -> None:
         """Hang up. No request may be under way any more."""
         self.begin_shutdown()
+        await self.gateway.shutdown.end()
         await self.parts.aclose()
 
 

@@ -83,6 +83,7 @@ class EmbeddedServer:
     async def close(self) -> None:
         """Complete the writes and checkpoint everything. No request may be under way any more."""
         self.begin_shutdown()
+        await self.gateway.shutdown.end()
         await self.node.close()
         await self.registrar.close()
         await self.controller.close()

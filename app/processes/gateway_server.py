@@ -30,10 +30,16 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
         cross_origin(application.asgi, origins),
         host=settings.host,
         port=settings.port,
-        http=make_server_protocol(settings, application.single_sends, guard, on_connections=application.on_connections),
+        http=make_server_protocol(
+            settings,
+            application.single_sends,
+            guard,
+            on_connections=application.on_connections,
+            on_page_refused=application.on_page_refused,
+        ),
         loop="uvloop",
         ws="none",
-        proxy_headers=False,  # nobody asks for a client's address
+        proxy_headers=False,  # what a client says of its address is its word alone: the audit log tells the peer's
         log_config=None,
         access_log=False,
         server_header=False,

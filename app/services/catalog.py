@@ -13,7 +13,7 @@ from cluster.catalog.topic_defaults import counted_nodes, default_min_insync_rep
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.action import Action
-from cluster.model.internal_topics import INTERNAL_TOPICS, is_internal
+from cluster.model.internal_topics import AUDIT_TOPIC, INTERNAL_TOPICS, is_internal
 from cluster.model.near_names import near_names
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 
@@ -82,11 +82,21 @@ class Catalog:
         """As `topic`, and one of Acklog's own as well: for operators, who see to its replicas."""
         if name not in INTERNAL_TOPICS:
             return await self.topic(name, principal, action, field=field)
-        principal.require_everything(action)
+        if name == AUDIT_TOPIC and action is Action.LOOK:
+            principal.require_on_cluster(Action.AUDIT)
+        else:
+            principal.require_everything(action)
         topic = await self.latest_topic(name)
         if topic is None:
             raise self._no_topic(name, principal, field)
         return topic
+
+    async def read_partition(self, name: str, partition: int, principal: Principal) -> Topic:
+        """For who reads the log as it is: messages, or with a right of its own the audit log. Raises ServerError as
+        `operated_partition` does."""
+        if name != AUDIT_TOPIC:
+            return await self.topic_with_partition(name, partition, principal, Action.RECEIVE)
+        return await self.operated_partition(name, partition, principal, Action.LOOK)
 
     async def operated_partition(self, name: str, partition: int, principal: Principal, action: Action) -> Topic:
         """Raises ServerError as `operated_topic` does, and PARTITION_NOT_FOUND."""

@@ -13,7 +13,6 @@ from app.services.quotas import QuotaService
 from app.services.replica_reads import ReplicaReads
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
-from cluster.model.action import Action
 from cluster.model.values import Topic
 from storage.rpc.messages import RecordsRequest, RecordsResponse
 from storage.rpc.node_api import NodeApi
@@ -39,7 +38,7 @@ class RecordsService:
 
     async def read(self, command: RecordsCommand, principal: Principal, patience: Patience) -> RecordsRead:
         """Raises ServerError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
-        topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal, Action.RECEIVE)
+        topic = await self._catalog.read_partition(command.topic, command.partition, principal)
         await self._quotas.admit_read(principal)
         request = RecordsRequest(
             topic.id,

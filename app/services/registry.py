@@ -9,6 +9,10 @@ from app.gateway.metrics import Metrics
 from app.gateway.quotas.quota_book import QuotaBook
 from app.gateway.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
+from app.services.audit_journal import AuditJournal
+from app.services.audit_reader import AuditReader
+from app.services.audit_refusals import AuditRefusals
+from app.services.audit_topic import AuditTopic
 from app.services.blocked import BlockedService
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
@@ -104,4 +108,10 @@ class Services:
         self.commits = CommitService(gateway, catalog, leaders, self.membership, self.metrics)
         self.cluster = ClusterService(gateway, catalog)
         self.tokens = TokenService(gateway)
+        audit_topic = AuditTopic(gateway, catalog, leaders, appends)
+        self.audit_journal = AuditJournal(gateway, audit_topic, self.metrics)
+        self.audit_refusals = AuditRefusals(gateway, self.audit_journal, self.metrics)
+        self.audit_reader = AuditReader(catalog, self.records)
+        gateway.shutdown.at_end(self.audit_refusals.close)
+        gateway.shutdown.at_end(self.audit_journal.close)
         self.unclean_elections = UncleanElections(gateway, catalog)

@@ -36,6 +36,7 @@ from cluster.catalog.topic_defaults import (
 )
 from cluster.errors import ServerError
 from cluster.model.action import Action
+from cluster.model.internal_topics import AUDIT_TOPIC
 from cluster.model.values import GroupMode, Topic, TopicConfig
 from storage.rpc.messages import PositionsResponse
 
@@ -221,8 +222,11 @@ class TopicService:
         return view
 
     async def delete(self, name: str, principal: Principal) -> None:
-        """One of Acklog's own, too: it is made anew when it is needed. Raises ServerError TOPIC_NOT_FOUND."""
+        """One of Acklog's own, too: it is made anew when it is needed; but for the audit log. Raises ServerError
+        TOPIC_NOT_FOUND, INVALID_NAME."""
         await self._catalog.operated_topic(name, principal, Action.MANAGE)
+        if name == AUDIT_TOPIC:
+            check_name(name, field="topic")
         await self._gateway.topics.delete(name)
 
 

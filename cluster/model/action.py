@@ -13,6 +13,7 @@ class Action(Enum):
     SEEK = "seek"  # a group's progress in a topic, and what is blocked
     MANAGE = "manage"  # make, change, pause, delete; of the cluster: steer it, and its tokens
     PURGE = "purge"  # delete a topic's messages, and not the topic
+    AUDIT = "audit"  # of the cluster: read who did what
 
     __hash__ = object.__hash__  # each member is there once; Enum's own is a Python call, in every request
 

@@ -1,5 +1,6 @@
 """Topics of Acklog's own. Their names begin with two underscores, which no other topic's may."""
 
+from acklog.wire.limits import DEDUP_WINDOW_MS_MAX
 from acklog.wire.partitioner import partition_for_key
 from cluster.model.values import Topic, TopicConfig
 
@@ -9,9 +10,13 @@ state."""
 
 GROUPS_PARTITIONS = 16
 
-INTERNAL_TOPICS = frozenset({GROUPS_TOPIC})
+AUDIT_TOPIC = "__audit"
+"""Who did what, and who was refused. Acklog alone writes it, retention alone removes from it, and nobody deletes it."""
+
+INTERNAL_TOPICS = frozenset({GROUPS_TOPIC, AUDIT_TOPIC})
 
 _GROUPS_SEGMENT_BYTES = 1024 * 1024
+_AUDIT_SEGMENT_BYTES = 16 * 1024 * 1024
 
 
 def is_internal(topic_name: str) -> bool:
@@ -25,6 +30,17 @@ def groups_topic_config(min_insync_replicas: int) -> TopicConfig:
         retention_bytes=-1,
         segment_bytes=_GROUPS_SEGMENT_BYTES,
         min_insync_replicas=min_insync_replicas,
+    )
+
+
+def audit_topic_config(*, min_insync_replicas: int, retention_ms: int, retention_bytes: int) -> TopicConfig:
+    """A record is sent again for as long as the window remembers it, and is there once."""
+    return TopicConfig(
+        retention_ms=retention_ms,
+        retention_bytes=retention_bytes,
+        segment_bytes=_AUDIT_SEGMENT_BYTES,
+        min_insync_replicas=min_insync_replicas,
+        dedup_window_ms=DEDUP_WINDOW_MS_MAX,
     )
 
 

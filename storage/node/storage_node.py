@@ -298,7 +298,7 @@ class StorageNode:
 
     async def _partition(self, topic_id: str, number: int) -> Partition:
         partition = await self._replicas.get(topic_id, number)
-        if self._life is not Lifecycle.SERVING:
+        if self._life is not Lifecycle.SERVING and not partition.is_served_in(self._life):
             raise ServerError(ProblemCode.SHUTTING_DOWN, "It is shutting down.", retry_after_ms=UNAVAILABLE_RETRY_MS)
         return partition
 

@@ -11,6 +11,7 @@ from uvicorn.server import ServerState
 from app.configuration.server_settings import Settings
 from app.http.application import ServerApplication
 from app.http.protocol.single_send_protocol import SingleSendProtocol, make_server_protocol
+from app.http.protocol.web_guard import WebGuard
 from tests.support.manual_clock import settle
 
 
@@ -51,7 +52,7 @@ class MemoryTransport(asyncio.Transport):
 class MemoryServer:
     """Connections to one application; `asgi_requests` counts those that went through ASGI."""
 
-    def __init__(self, application: ServerApplication, settings: Settings) -> None:
+    def __init__(self, application: ServerApplication, settings: Settings, guard: WebGuard | None = None) -> None:
         self.asgi_requests = 0
         self.state = ServerState()
         self.state.default_headers = [(b"date", b"Sat, 21 Nov 2026 12:00:00 GMT")]
@@ -60,7 +61,9 @@ class MemoryServer:
             self.asgi_requests += 1
             await application.asgi(scope, receive, send)
 
-        protocol_class = make_server_protocol(settings, application.single_sends)
+        protocol_class = make_server_protocol(
+            settings, application.single_sends, guard, on_page_refused=application.on_page_refused
+        )
         self._config = uvicorn.Config(counted, http=protocol_class, lifespan="off", ws="none", log_config=None)
         self._config.load()
 

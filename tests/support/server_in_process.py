@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.processes.embedded import EmbeddedServer, start_embedded
@@ -60,7 +61,13 @@ def _state_of(directory: Path) -> dict[Path, tuple[int, int]]:
 
 
 @asynccontextmanager
-async def served(directory: Path, node_settings: NodeSettings) -> AsyncIterator[ServerInProcess]:
+async def served(
+    directory: Path,
+    node_settings: NodeSettings,
+    *,
+    settings: Settings | None = None,
+    tokens: TokenTable | None = None,
+) -> AsyncIterator[ServerInProcess]:
     """As `app.processes.server.serve` puts it together. Raises what makes a start impossible; stops in order."""
     disk = RealDisk(directory)
     io = ThreadExecutor(threads=2, name="io")
@@ -77,7 +84,8 @@ async def served(directory: Path, node_settings: NodeSettings) -> AsyncIterator[
                 io=io,
                 clock=clock,
                 entropy=SystemEntropy(),
-                settings=Settings(),
+                settings=settings or Settings(),
+                tokens=tokens,
                 node_settings=node_settings,
             )
         except BaseException:

@@ -23,7 +23,7 @@ def can(
     action: Annotated[
         str,
         typer.Argument(
-            metavar="ACTION", help="send, receive, settle, look, seek, manage or purge.", show_default=False
+            metavar="ACTION", help="send, receive, settle, look, seek, manage, purge or audit.", show_default=False
         ),
     ],
     resource: Annotated[str, typer.Argument(metavar="RESOURCE", help=f"{_RESOURCES}.", show_default=False)],

@@ -30,7 +30,9 @@ def create(
     name: NameArgument,
     role: Annotated[
         list[str] | None,
-        typer.Option("--role", metavar="ROLE", help="producer, consumer, viewer, operator or admin; may repeat."),
+        typer.Option(
+            "--role", metavar="ROLE", help="producer, consumer, viewer, operator, auditor, admin; may repeat."
+        ),
     ] = None,
     topic: Annotated[
         list[str] | None, typer.Option("--topic", metavar="PATTERN", help="Its roles are for these; may repeat.")

@@ -27,11 +27,21 @@ class Need(NamedTuple):
         return f"{' or '.join(each.value for each in self.actions)} on {self.on.value}"
 
 
+_ADMINISTRATIVE = frozenset({Action.MANAGE, Action.SEEK, Action.PURGE})
+
+
 class Needed(NamedTuple):
-    """All of `needs`. `also` says what more some requests need."""
+    """All of `needs`. `also` says what more some requests need, and `instead` is what those need whose body makes them
+    another call."""
 
     needs: tuple[Need, ...]
     also: str = ""
+    instead: tuple[Need, ...] = ()
+
+    @property
+    def is_administrative(self) -> bool:
+        """Whether the audit log has each call."""
+        return any(not _ADMINISTRATIVE.isdisjoint(need.actions) for need in self.needs)
 
     def __str__(self) -> str:
         text = ", ".join(map(str, self.needs))
@@ -58,7 +68,9 @@ _ON_TOPIC = {
 _BOTH = {action: (_topic(action), _group(action)) for action in (Action.RECEIVE, Action.SETTLE, Action.SEEK)}
 _STEERING = Needed((Need((Action.MANAGE,), On.CLUSTER),))
 _UNCLEAN = Needed((Need((Action.MANAGE,), On.CLUSTER), _topic(Action.MANAGE)))
-_SEEKS = Needed(_BOTH[Action.SEEK], "with `offsets` (a commit) it is settle on both instead")
+_SEEKS = Needed(
+    _BOTH[Action.SEEK], "with `offsets` (a commit) it is settle on both instead", instead=_BOTH[Action.SETTLE]
+)
 _GIVING = "and every right that the token has or gets: patterns as they stand there, or the action everywhere"
 _DEAD_LETTERS = (
     "with `deadLetterTopic`, manage on that topic and on those that the group reads; and none of it may be denied on "
@@ -133,6 +145,7 @@ NEEDED: Mapping[str, Needed] = {
     "resumeMoves": _STEERING,
     "planUncleanElection": _UNCLEAN,
     "electUnclean": _UNCLEAN,
+    "readAudit": Needed((Need((Action.AUDIT,), On.CLUSTER),)),
     "listTokens": _STEERING,
     "createToken": Needed(_STEERING.needs, _GIVING),
     "describeToken": _STEERING,

@@ -84,6 +84,8 @@ _DESCRIPTION = (
     "A durable message queue over HTTP on top of a log that is kept. [What the codes of errors mean](docs/errors) · "
     "[openapi.json](openapi.json)"
 )
+_ALSO = (ProblemCode.AUDIT_UNAVAILABLE,)
+"""Of every administrative call."""
 _PLAIN_KEY = re.compile(r"(?!(?:on|off|yes|no|true|false|null)$)[A-Za-z$][A-Za-z0-9$_-]*")
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
@@ -117,13 +119,13 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
 
 
 def _operation(path: str, operation_id: str) -> dict[str, Any]:
-    operation, examples = OPERATIONS[operation_id], EXAMPLES[operation_id]
+    operation, examples, needed = OPERATIONS[operation_id], EXAMPLES[operation_id], NEEDED[operation_id]
     described: dict[str, Any] = {
         "operationId": operation_id,
         "summary": operation.summary,
         "parameters": _parameters(path, operation, examples),
-        "responses": _responses(operation, examples),
-        "x-rights": str(NEEDED[operation_id]),
+        "responses": _responses(operation, examples, also=_ALSO if needed.is_administrative else ()),
+        "x-rights": str(needed),
         "security": [] if operation.is_open else [{}, {"token": []}],
     }
     if operation.body:
@@ -170,14 +172,14 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
     return described
 
 
-def _responses(operation: Operation, examples: Examples) -> dict[str, Any]:
+def _responses(operation: Operation, examples: Examples, *, also: tuple[ProblemCode, ...]) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for status, (description, content) in operation.answers.items():
         responses[str(status)] = {"description": description}
         if content:
             responses[str(status)]["content"] = _content(content, examples.answers.get(status, {}))
     by_status: dict[int, dict[str, ProblemCode]] = {}
-    for code in (*COMMON, *operation.problems):
+    for code in (*COMMON, *operation.problems, *also):
         by_status.setdefault(code.status, {})[code.name] = code
     for status in sorted(by_status):
         responses[str(status)] = _problem_response(list(by_status[status].values()))

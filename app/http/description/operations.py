@@ -2,6 +2,7 @@
 route is here, and nothing else."""
 
 from acklog.wire.problems import ProblemCode
+from app.http.description.audit_operations import AUDIT_OPERATIONS
 from app.http.description.blocked_operations import BLOCKED_OPERATIONS
 from app.http.description.compaction_operations import COMPACTION_OPERATIONS
 from app.http.description.deletion_operations import DELETION_OPERATIONS
@@ -382,6 +383,7 @@ OPERATIONS: dict[str, Operation] = {
         {204: ("It does", {})},
         (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
     ),
+    **AUDIT_OPERATIONS,
     **TOKEN_OPERATIONS,
     "isAlive": Operation("Is the process alive?", {200: ("It is", json_of("Status"))}, (), is_open=True),
     "isReady": Operation(

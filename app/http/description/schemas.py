@@ -6,6 +6,7 @@ import msgspec
 from acklog.wire import limits
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, RECEIPT_PATTERN, SCHEDULE_ID_PATTERN
 from acklog.wire.problems import ProblemCode
+from app.calls.audit import AuditListing
 from app.calls.blocked import BlockedDecided, BlockedFields, BlockedListing
 from app.calls.cluster import (
     ClusterNodeView,
@@ -80,6 +81,7 @@ ANSWERS = (
     RedriveListing,
     TokenView,
     TokenMade,
+    AuditListing,
     TokenListing,
     OwnTokenView,
     DecisionView,

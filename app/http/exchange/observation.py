@@ -1,6 +1,7 @@
 """Counting requests: a plain ASGI layer, because a framework's middleware class costs more than a whole send."""
 
 import asyncio
+from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -9,13 +10,20 @@ from app.gateway.metrics import OTHER, Metrics
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
+OnRefused = Callable[[Scope, Receive, int, bytes], None]
+"""Told of a request that was refused, and of its answer's status and body."""
+
+_REFUSED = frozenset({401, 403})
+
+
 class ObservedApplication:
     """Notes route, method, status and duration of every request. A client that was gone before the answer counts as
     status 499, as nginx has it."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, on_refused: OnRefused) -> None:
         self._app = app
         self._metrics = metrics
+        self._on_refused = on_refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -29,6 +37,8 @@ class ObservedApplication:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+            elif status in _REFUSED:
+                self._on_refused(scope, receive, status, message.get("body", b""))
             await send(message)
 
         try:

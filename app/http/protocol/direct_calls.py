@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.gateway.metrics import Metrics
-from app.http.exchange.observation import ObservedApplication
+from app.http.exchange.observation import ObservedApplication, OnRefused
 from app.http.exchange.problems import problem_of
 
 DIRECT = frozenset(
@@ -30,7 +30,7 @@ DIRECT = frozenset(
 class DirectCalls:
     """An ASGI application around `app`, whose routes of `DIRECT` it serves itself."""
 
-    def __init__(self, app: FastAPI, metrics: Metrics) -> None:
+    def __init__(self, app: FastAPI, metrics: Metrics, on_refused: OnRefused) -> None:
         self._app = app
         self._routes = {
             (method, route.path): route
@@ -39,7 +39,7 @@ class DirectCalls:
             for method in route.methods or ()
             if (method, route.path) in DIRECT
         }
-        self._observed: ASGIApp = ObservedApplication(self._call, metrics=metrics)
+        self._observed: ASGIApp = ObservedApplication(self._call, metrics=metrics, on_refused=on_refused)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         route = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None

@@ -28,6 +28,9 @@ BUSY_RETRY_MS = 1000
 REMEMBERED_HEAD_BYTES_MAX = 1024
 """Of headers that a connection remembers as good ones."""
 _Head = tuple[str, bytes, list[tuple[bytes, bytes]]]
+OnPageRefused = Callable[[str, ServerError], None]
+"""Told the client's address, and why."""
+
 _VERSIONS = frozenset({"1.0", "1.1"})
 _OFFERS = frozenset({b"upgrade", b"http2-settings"})
 _SINGLE = frozenset(
@@ -48,6 +51,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     on_connections: Callable[[int], None] = staticmethod(lambda _count: None)
     """Told how many are open, as often as that changes."""
+
+    on_page_refused: OnPageRefused = staticmethod(lambda _address, _fault: None)
+    """Told of requests that the guard keeps out."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -230,6 +236,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             detail = "the header Host is not a host with or without a port"
             self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, detail, field="Host"))
         elif (fault := self._fault_of_page(headers)) is not None:
+            self.on_page_refused(self.client[0] if self.client else "", fault)
             self._refuse(fault)
         elif self._header_bytes <= REMEMBERED_HEAD_BYTES_MAX:
             self._good_head = version, self.url, list(self.headers)

@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from app.configuration.server_settings import Settings
 from app.http.exchange.bytes_in_flight import Hold
-from app.http.protocol.limited_protocol import LimitedHttpProtocol
+from app.http.protocol.limited_protocol import LimitedHttpProtocol, OnPageRefused
 from app.http.protocol.single_sends import METHOD, ROUTE, Headers, SingleSends
 from app.http.protocol.web_guard import WebGuard
 from cluster.errors import ServerError
@@ -192,8 +192,11 @@ def make_server_protocol(
     guard: WebGuard | None = None,
     *,
     on_connections: Callable[[int], None] = lambda _count: None,
+    on_page_refused: OnPageRefused = lambda _address, _fault: None,
 ) -> type[asyncio.Protocol]:
-    """The protocol class for `uvicorn.Config(http=...)`. `on_connections` is told how many are open."""
+    """The protocol class for `uvicorn.Config(http=...)`. `on_connections` is told how many are open, and
+    `on_page_refused` of what the guard keeps out."""
     attributes: dict[str, object] = {"settings": settings, "single_sends": single_sends, "guard": guard}
     attributes["on_connections"] = staticmethod(on_connections)
+    attributes["on_page_refused"] = staticmethod(on_page_refused)
     return type("ServerHttpProtocol", (SingleSendProtocol,), attributes)

@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from app.calls.commits import CommitFields, CommitView
 from app.calls.groups import SeekView
+from app.http.audit.act import begin_act
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import COMMIT_BYTES_MAX
@@ -112,6 +113,7 @@ def _add_progress(router: APIRouter, services: HttpServices) -> None:
         if isinstance(command, CommitFields):
             view = await services.commits.commit(request.path_params["group"], command, principal)
         else:
+            await begin_act(request.scope, body)
             view = await services.seeks.seek(request.path_params["group"], command, principal)
         return json_response(view, 207 if view.failed else 200)
 

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from app.calls.settle import SettleCommand
 from app.http.answers.settle import settle_response
+from app.http.audit.refusal_watch import RefusalWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import SETTLEMENT_BYTES_MAX, read_body
@@ -17,6 +18,7 @@ from cluster.model.action import Action
 
 
 def add_settlements(router: APIRouter, services: HttpServices) -> None:
+    watch = RefusalWatch(services)
 
     async def settle(request: Request, parse: Callable[[bytes], SettleCommand]) -> Response:
         headers = RequestHeaders(request)
@@ -33,7 +35,10 @@ def add_settlements(router: APIRouter, services: HttpServices) -> None:
                 bytes_max=SETTLEMENT_BYTES_MAX,
             )
             settlement = parse(body)
-            return settle_response(settlement, await services.settle.settle_all(settlement, principal))
+            results = await services.settle.settle_all(settlement, principal)
+            if any(results):
+                watch.in_part(request, results)
+            return settle_response(settlement, results)
 
     @router.post("/ack", operation_id="acknowledge", tags=["settlements"])
     async def acknowledge(request: Request) -> Response:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from cluster.errors import ServerError
+from cluster.lifecycle import Lifecycle
+from cluster.model.internal_topics import AUDIT_TOPIC
 from cluster.model.projected_offsets import FirstContact, ProjectedPartition
 from cluster.model.values import Group
 from storage.log.log_table import LogKind
@@ -44,6 +46,10 @@ class Partition:
             LogKind.DELIVERY: self.delivery,
             LogKind.SCHEDULE: self.schedule.scheduled,
         }
+
+    def is_served_in(self, life: Lifecycle) -> bool:
+        """Whether it takes calls in this stage of its node: what was done before the end is to be in the audit log."""
+        return life is Lifecycle.SERVING or (life is Lifecycle.DRAINING and self.host.topic.name == AUDIT_TOPIC)
 
     @property
     def topic_id(self) -> str:

@@ -80,7 +80,8 @@ def test_only_who_has_a_role_for_everything_has_it_for_the_cluster() -> None:
         ("consumer", ["receive", "settle", "look"]),
         ("viewer", ["look"]),
         ("operator", ["look", "seek", "manage"]),
-        ("admin", ["send", "receive", "settle", "look", "seek", "manage", "purge"]),
+        ("auditor", []),
+        ("admin", ["send", "receive", "settle", "look", "seek", "manage", "purge", "audit"]),
     ],
 )
 def test_what_the_roles_allow(role: str, words: list[str]) -> None:
@@ -88,7 +89,8 @@ def test_what_the_roles_allow(role: str, words: list[str]) -> None:
     assert [action.value for action in Action if who.may_on_topic(action, "t")] == [
         action.value for action in Action if action.value in words
     ]
-    assert set(BUILT_IN) == {"producer", "consumer", "viewer", "operator", "admin"}
+    assert set(BUILT_IN) == {"producer", "consumer", "viewer", "operator", "auditor", "admin"}
+    assert who.may_on_cluster(Action.AUDIT) == (role in {"auditor", "admin"})
 
 
 def test_roles_of_the_file() -> None:

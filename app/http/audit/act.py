@@ -1,0 +1,87 @@
+"""One administrative act, from the request to its record."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+from starlette.types import Scope
+
+from acklog.wire.limits import NAME_LENGTH_MAX
+from acklog.wire.problems import ProblemCode
+from app.audit.asked import asked_in_body
+from app.audit.audit_mode import AuditMode
+from app.audit.audit_record import AuditRecord, AuditResult, result_of, shown
+from app.audit.changes import Settings, changes
+from app.auth.principal import Principal
+from app.http.audit.administrative import holds_needed
+from app.http.audit.problem_facts import ProblemFacts
+from app.http.audit.snapshots import snapshot
+from app.services.audit_journal import AuditJournal
+from cluster.errors import ServerError
+from cluster.metadata.metadata_view import MetadataView
+
+ACT = "acklog.act"
+"""Where a request's scope holds its act."""
+
+NOT_RECORDED_RETRY_MS = 1_000
+_NAMED_IN_BODY = {"topic": "topic", "name": "token"}
+"""What stands in a body, and nowhere in the path, of what the act is done to."""
+
+
+class Act:
+    """`facts` are those of its request. `has_begun`: nothing is done before; `is_intended`: the log says that it is
+    going to be."""
+
+    def __init__(self, facts: AuditRecord, principal: Principal, journal: AuditJournal, metadata: MetadataView) -> None:
+        self._facts = facts
+        self._principal = principal
+        self._journal = journal
+        self._metadata = metadata
+        self._before: Settings = {}
+        self.has_begun = False
+        self.is_intended = False
+
+    async def begin(self, body: bytes = b"") -> None:
+        """To be called before anything is done. Raises ServerError AUDIT_UNAVAILABLE where it is required that the
+        intention is recorded, and it cannot be: then nothing may be done."""
+        asked = asked_in_body(body)
+        facts = self._facts = replace(self._facts, asked=self._facts.asked | asked)
+        facts.names = _named(asked) | facts.names
+        self._before = snapshot(self._metadata, facts.names)
+        self.has_begun = True
+        if self._journal.mode is not AuditMode.REQUIRED or not self._is_admitted():
+            return
+        self.is_intended = True
+        if not await self._journal.write(replace(facts, result=AuditResult.INTENDED)):
+            detail = "the audit log cannot be written now, and nothing is done that is not recorded"
+            raise ServerError(ProblemCode.AUDIT_UNAVAILABLE, detail, retry_after_ms=NOT_RECORDED_RETRY_MS)
+
+    async def end(self, status: int, problem: ProblemFacts) -> None:
+        """Returns once its record is durable, or the time for that is over: then it waits in the journal."""
+        is_undone = problem.code == ProblemCode.AUDIT_UNAVAILABLE.name
+        record = replace(
+            self._facts,
+            status=status,
+            result=result_of(status, problem.code),
+            code=problem.code,
+            field=problem.field,
+            detail=problem.detail if status in (401, 403) else "",
+            changed=changes(self._before, snapshot(self._metadata, self._facts.names)) if self.has_begun else {},
+        )
+        if is_undone:
+            self._journal.put(record)  # who waited for the intention in vain does not wait for this one
+        else:
+            await self._journal.write(record)
+
+    def _is_admitted(self) -> bool:
+        return holds_needed(self._principal, self._facts.operation, self._facts.names)
+
+
+async def begin_act(scope: Scope, body: bytes) -> None:
+    """For endpoints that have read what is asked. Raises ServerError AUDIT_UNAVAILABLE."""
+    act = scope.get(ACT)
+    if isinstance(act, Act):
+        await act.begin(body)
+
+
+def _named(asked: Mapping[str, object]) -> dict[str, str]:
+    return {kind: shown(str(asked[field]), NAME_LENGTH_MAX) for field, kind in _NAMED_IN_BODY.items() if field in asked}

@@ -1,0 +1,59 @@
+"""What a request says of itself, for a record: who, from where, on what."""
+
+from urllib.parse import parse_qsl
+
+from starlette.types import Scope
+
+from acklog.wire.limits import NAME_LENGTH_MAX
+from app.audit.asked import asked_in_query
+from app.audit.audit_record import AuditedPrincipal, AuditRecord, AuditResult, shown
+from app.auth.principal import Principal
+from app.http.description.needed_rights import NEEDED
+from app.http.exchange.trace_context import trace_context_of
+
+REQUEST_ID_LENGTH_MAX = 128
+QUERY_FIELDS_MAX = 100
+_ON = frozenset({"group", "queue", "topic"})
+"""Of a query: what the call is about."""
+
+
+def facts_of(scope: Scope, principal: Principal | None, record_id: str, time_ms: int) -> AuditRecord:
+    """A record without its result. `address` is the peer's: of what a proxy says of somebody behind it nobody here
+    knows whether it is true."""
+    route = scope.get("route")
+    operation = getattr(route, "operation_id", None) or ""
+    headers = {name: value for name, value in scope["headers"] if name == b"x-request-id"}
+    trace = trace_context_of(scope["headers"])
+    client = scope.get("client")
+    query = _query_of(scope)
+    return AuditRecord(
+        id=record_id,
+        time=time_ms,
+        result=AuditResult.UNKNOWN,
+        operation=operation,
+        method=shown(scope["method"], 20),
+        route=getattr(route, "path", ""),
+        names=_names(scope, query),
+        needs=[str(need) for need in NEEDED[operation].needs] if operation in NEEDED else [],
+        principal=None if principal is None else audited(principal),
+        address="" if client is None else str(client[0]),
+        request_id=shown(headers.get(b"x-request-id", b"").decode("latin-1"), REQUEST_ID_LENGTH_MAX),
+        trace_id="" if trace is None else trace["traceparent"].split("-")[1],
+        asked=asked_in_query(query),
+    )
+
+
+def audited(principal: Principal) -> AuditedPrincipal:
+    return AuditedPrincipal(principal.name, principal.kind.value, principal.token_id)
+
+
+def _names(scope: Scope, query: list[tuple[str, str]]) -> dict[str, str]:
+    found = {name: value for name, value in query if name in _ON} | scope.get("path_params", {})
+    return {name: shown(str(value), NAME_LENGTH_MAX) for name, value in found.items() if name != "key"}
+
+
+def _query_of(scope: Scope) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=QUERY_FIELDS_MAX)
+    except ValueError:
+        return []  # the endpoint says what is wrong with it

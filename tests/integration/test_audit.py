@@ -1,0 +1,90 @@
+"""The audit log of a real server: over restarts and an orderly stop, and as `acklog audit` and the SDK show it."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from acklog.client.client import Client
+from acklog.command.exit_codes import ExitCode
+from acklog.errors import Forbidden
+from tests.support.command_run import CommandRun, run_command
+from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+ADMIN, AUDITOR, SHOP = "an-admins-token-0123456789", "an-auditors-token-0123456789", "a-shops-token-0123456789"
+TOKENS = [
+    {"name": "admin", "token": ADMIN, "roles": ["admin"]},
+    {"name": "auditor", "token": AUDITOR, "roles": ["auditor"]},
+    {"name": "shop", "token": SHOP, "roles": ["producer"]},
+]
+REFUSALS = 30
+
+
+def acklog(server: ServerProcess, *arguments: str, token: str) -> CommandRun:
+    return run_command(*arguments, environment={"ACKLOG_URL": server.base_url, "ACKLOG_TOKEN": token})
+
+
+def test_what_was_done_is_known_after_restarts(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps({"tokens": TOKENS}))
+    data, log = tmp_path / "data", tmp_path / "server.log"
+    options = ("--tokens-file", str(tokens))
+    with ServerProcess(data, log, options=options) as server:
+        assert acklog(server, "topics", "create", "orders", "--partitions", "1", token=ADMIN).exit_code == ExitCode.DONE
+        assert acklog(server, "topics", "update", "orders", "--ttl", "1h", token=ADMIN).exit_code == ExitCode.FAILED
+        with Client(server.base_url, token=SHOP, retries=0) as shop:
+            for _ in range(REFUSALS):
+                with pytest.raises(Forbidden):
+                    shop.topics.delete("orders")
+        server.stop()
+    with ServerProcess(data, log, options=options) as server:
+        found = acklog(server, "audit", "--json", token=AUDITOR).document["records"]
+        by_shop = [each for each in found if each.get("principal", {}).get("name") == "shop"]
+        assert [each.get("count", 0) for each in by_shop] == [0] * 10 + [REFUSALS - 10], "told when the server ended"
+        assert [(each["operation"], each["result"]) for each in found if each["principal"]["name"] == "admin"] == [
+            ("putTopic", "allowed"),
+            ("updateTopic", "failed"),
+        ]
+        shown = acklog(server, "audit", "--result", "allowed", token=AUDITOR)
+        assert "OPERATION" in shown.stdout
+        assert "topic orders" in shown.stdout
+        assert "partitions: null → 1" in shown.stdout
+        followed = acklog(server, "audit", "--follow", "--max", "2", token=AUDITOR)
+        assert len(followed.stdout.splitlines()) == 2
+        lines = acklog(server, "audit", "--follow", "--max", "1", "--who", "shop", "--json", token=AUDITOR).stdout
+        assert json.loads(lines)["code"] == "FORBIDDEN"
+        assert "Nothing is recorded" in acklog(server, "audit", "--until", "2d", "--since", "3d", token=AUDITOR).stderr
+        assert acklog(server, "audit", token=SHOP).exit_code == ExitCode.NOT_ALLOWED
+        assert acklog(server, "audit", "--since", "yesterday", token=AUDITOR).exit_code == ExitCode.USAGE
+        doctor = acklog(server, "doctor", token=ADMIN)
+        assert "audit log" in doctor.stdout
+        with Client(server.base_url, token=AUDITOR) as client:
+            page = client.audit.read(limit=1)
+            assert (len(page.records), page.at_end) == (1, False)
+            assert client.audit.read(after=page.next, limit=1).records[0].operation == "updateTopic"
+
+
+def test_setting_it_needs_no_restart(tmp_path: Path) -> None:
+    configuration = tmp_path / "acklog.toml"
+    configuration.write_text('[serve]\naudit = "off"\n')
+    with ServerProcess(tmp_path / "data", tmp_path / "server.log", options=("--config", str(configuration))) as server:
+        assert acklog(server, "topics", "create", "orders", token="").exit_code == ExitCode.DONE
+        configuration.write_text('[serve]\naudit = "required"\n')
+        server.signal(signal.SIGHUP)
+        wait_until(lambda: "reloaded" in server.output(), seconds=60, what="a reload")
+        assert acklog(server, "topics", "delete", "orders", "--yes", token="").exit_code == ExitCode.DONE
+        found = acklog(server, "audit", "--json", token="").document["records"]
+        assert [(each["operation"], each["result"]) for each in found] == [
+            ("deleteTopic", "intended"),
+            ("deleteTopic", "allowed"),
+        ]
+
+
+def test_a_word_that_it_does_not_know_stops_the_start(tmp_path: Path) -> None:
+    run = run_command("serve", "--audit", "sometimes", "--data-dir", str(tmp_path))
+    assert run.exit_code == ExitCode.USAGE
+    assert "it may be off, on, required, or empty" in run.stderr

@@ -1,0 +1,51 @@
+"""What of a request stands in a record."""
+
+import pytest
+
+from app.audit.asked import NAMES, asked_in_body, asked_in_query
+from app.audit.changes import CHANGES_MAX, changes, settings_of
+from app.audit.plain_value import VALUE_LENGTH_MAX, plain
+from cluster.model.stored_token import StoredToken, secret_of
+
+
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        (b"", {}),
+        (b'{"to": "latest", "topic": "orders"}', {"to": "latest", "topic": "orders"}),
+        (b'{"key": "of a message", "body": 1, "secret": 1, "token": "ak"}', {}),
+        (b'{"t\\u006fpic": "orders"}', {"topic": "orders"}),
+        (b'{"topic": "orders"', {}),
+        (b"[1]", {}),
+        (b'{"topic": "\xff"}', {}),
+        (b'{"topic": ' + b"[" * 100_000, {}),
+    ],
+)
+def test_of_a_body(body: bytes, asked: dict[str, object]) -> None:
+    assert asked_in_body(body) == asked
+
+
+def test_of_a_query() -> None:
+    assert asked_in_query([("allowDataLoss", "true"), ("key", "k")]) == {"allowDataLoss": "true"}
+    assert not {"key", "body", "headers", "token", "secret"} & NAMES
+
+
+def test_a_value_is_cut_at_the_limit() -> None:
+    fits = "x" * (VALUE_LENGTH_MAX - 2)
+    assert plain(fits) == fits
+    cut = plain(fits + "x")
+    assert isinstance(cut, str)
+    assert len(cut) == VALUE_LENGTH_MAX + 1
+
+
+def test_changes_are_cut_at_the_limit() -> None:
+    after: dict[str, object] = {f"s{number}": number for number in range(CHANGES_MAX + 1)}
+    assert len(changes({}, after)) == CHANGES_MAX
+    assert changes({"a": 1, "b": 2}, {"a": 1, "c": 3}) == {"b": [2, None], "c": [None, 3]}
+
+
+def test_settings_of_a_token_have_no_secret() -> None:
+    secret = secret_of("secret", "salt")
+    token = StoredToken(id="i", name="n", created_at_ms=1, secrets=(secret,), roles=("admin",))
+    found = settings_of(token, without=frozenset({"secrets"}))
+    assert (found["roles"], "secrets" in found) == (("admin",), False)

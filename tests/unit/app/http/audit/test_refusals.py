@@ -1,0 +1,138 @@
+"""What is refused, on every way through the gateway, and when there is very much of it."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from app.configuration.server_settings import Settings
+from app.http.application import create_server_app
+from app.http.protocol.web_guard import guard_of
+from tests.support.http_protocol_client import MemoryServer, ProtocolTransport
+from tests.support.manual_clock import settle
+from tests.support.memory_gateway import MemoryWorld
+from tests.unit.app.http.audit.audited_world import (
+    ADMIN,
+    AUDITOR,
+    PRODUCER,
+    READER,
+    UNKNOWN,
+    audited_world,
+    bearer,
+    records_of,
+)
+
+SEND = {"queue": "orders", "body": 1}
+HOT = [
+    ("POST", "/messages", SEND, "sendMessages"),
+    ("POST", "/messages", {"queue": "orders", "messages": [{"body": 1}]}, "sendMessages"),
+    ("GET", "/messages?queue=orders&group=g", None, "receiveMessages"),
+    ("POST", "/ack", {"receipt": "r"}, "acknowledge"),
+    ("GET", "/topics/orders/partitions/0/records", None, "readRecords"),
+]
+
+
+async def refused_of(client: Any) -> list[tuple[Any, ...]]:
+    found = [each for each in await records_of(client) if each["result"] == "refused"]
+    return [
+        (each["operation"], each.get("principal", {}).get("name"), each["status"], each["code"])
+        for each in found
+        if not each.get("count")
+    ]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "operation"), HOT, ids=[f"{each[3]}-{each[2]}" for each in HOT])
+async def test_hot_calls(serve: Any, method: str, path: str, body: object, operation: str) -> None:
+    async with serve(audited_world()) as client:
+        document = {} if body is None else {"json": body}
+        await client.request(method, path, headers=bearer(AUDITOR), **document)
+        await client.request(method, path, headers=bearer(UNKNOWN), **document)
+        await client.request(method, path, **document)
+        assert await refused_of(client) == [
+            (operation, "auditor", 403, "FORBIDDEN"),
+            (operation, None, 401, "UNAUTHENTICATED"),
+            (operation, None, 401, "UNAUTHENTICATED"),
+        ]
+        if operation == "receiveMessages":
+            assert (await records_of(client))[0]["names"] == {"queue": "orders", "group": "g"}
+
+
+async def test_what_is_allowed_leaves_nothing(serve: Any) -> None:
+    world = audited_world()
+    async with serve(world) as client:
+        for _ in range(3):
+            assert (await client.post("/messages", json=SEND, headers=bearer(PRODUCER))).status_code == 201
+            got = await client.get("/messages?queue=orders&group=g", headers=bearer(READER))
+            receipt = got.json()["messages"][0]["receipt"]
+            assert (await client.post("/ack", json={"receipt": receipt}, headers=bearer(READER))).status_code == 200
+        await client.get("/cluster", headers=bearer(READER))
+        assert world.metadata.topic("__audit") is None, "not even a topic"
+
+
+async def test_what_is_refused_of_a_batch_is_told(serve: Any) -> None:
+    """Its answer is 207, by which a token could try out receipts unseen."""
+    world = audited_world()
+    async with serve(world) as client:
+        await client.put("/groups/g", headers=bearer(ADMIN))
+        for topic in ("orders", "salaries"):
+            await client.post("/messages", json={"queue": topic, "body": 1}, headers=bearer(ADMIN))
+        receipts = []
+        for topic in ("orders", "salaries"):
+            got = await client.get(f"/messages?queue={topic}&group=g", headers=bearer(ADMIN))
+            receipts.append(got.json()["messages"][0]["receipt"])
+        body = {"name": "some", "rights": [{"allow": ["settle"], "topics": ["orders"], "groups": ["g"]}]}
+        some = (await client.post("/tokens", json=body, headers=bearer(ADMIN))).json()["token"]
+        answer = await client.post("/ack", json={"receipts": receipts}, headers=bearer(some))
+        assert answer.status_code == 207
+        assert await refused_of(client) == [("acknowledge", "some", 207, "FORBIDDEN")]
+        whole = await client.post("/ack", json={"receipts": receipts[1:]}, headers=bearer(some))
+        assert whole.status_code == 403
+        assert (await refused_of(client))[1:] == [("acknowledge", "some", 403, "FORBIDDEN")]
+
+
+async def test_a_flood_is_summed_up(serve: Any) -> None:
+    world = audited_world(audit_refusals_in_full_max=3, audit_refusal_interval_ms=1_000)
+    async with serve(world) as client:
+        for _ in range(3):
+            await client.post("/messages", json=SEND, headers=bearer(UNKNOWN))
+        assert len(await refused_of(client)) == 3, "at the limit each has a record"
+        for _ in range(50):
+            await client.post("/messages", json=SEND, headers=bearer(UNKNOWN))
+        await client.get("/messages?queue=orders", headers=bearer(UNKNOWN))
+        assert len(await records_of(client)) == 3
+        await world.clock.advance_ms(1_000)
+        found = await records_of(client)
+        assert (len(found), found[3]["count"]) == (4, 51)
+        assert (found[3]["code"], found[3]["operations"]) == ("UNAUTHENTICATED", ["sendMessages", "receiveMessages"])
+        assert found[3]["until"] >= found[3]["time"]
+        await client.post("/messages", json=SEND, headers=bearer(UNKNOWN))
+        assert len(await records_of(client)) == 5, "the next interval has its first ones"
+        metrics = (await client.get("/metrics", headers=bearer(ADMIN))).text
+        assert "acklog_audit_refusals_summed_total 51.0" in metrics
+        assert 'acklog_audit_records_total{result="refused"} 5.0' in metrics
+
+
+async def test_sums_are_told_when_the_server_ends(serve: Any) -> None:
+    world = audited_world(audit_refusals_in_full_max=1)
+    async with serve(world) as client:
+        for _ in range(5):
+            await client.post("/messages", json=SEND, headers=bearer(UNKNOWN))
+        await world.gateway.shutdown.end()
+        assert [each.get("count", 0) for each in await records_of(client)] == [0, 4]
+
+
+async def test_pages_of_other_sites() -> None:
+    """They come to no application, and to no single send."""
+    world = MemoryWorld(Settings(audit="on"))
+    guard = guard_of(listens_on="127.0.0.1", allowed_hosts="", has_tokens=False)
+    server = MemoryServer(create_server_app(world.gateway), world.gateway.settings, guard)
+    async with httpx2.AsyncClient(transport=ProtocolTransport(server), base_url="http://127.0.0.1") as client:
+        for method in ("POST", "GET"):
+            answer = await client.request(method, "/messages?queue=orders", headers={"Origin": "http://elsewhere"})
+            assert answer.json()["code"] == "ORIGIN_NOT_ALLOWED"
+        await settle()
+        found = (await client.get("/audit")).json()["records"]
+    assert [(each["status"], each["code"], each["result"]) for each in found] == [
+        (403, "ORIGIN_NOT_ALLOWED", "refused"),
+        (403, "ORIGIN_NOT_ALLOWED", "refused"),
+    ]
