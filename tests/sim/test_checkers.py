@@ -42,7 +42,7 @@ from tests.sim.log_checkers import (
     NothingTwice,
     SendersKeepTheirOrder,
 )
-from tests.sim.options import Fault, LastingFault
+from tests.sim.options import LastingFault
 
 DLQ = {("g", "q"): "q.g.dlq"}
 
@@ -155,9 +155,7 @@ def later(event: Any, by_ms: float) -> Any:
 AGAIN = later(delivered(attempt=2), 50)  # while the first lease, until 110, lives
 EXPIRED = later(delivered(attempt=2), 200)
 ISLAND = Faulted(began_ms=0, ended_ms=0, kind=LastingFault.ISLAND_WITHOUT_STORE.value)
-SHORT_ISLAND = Faulted(began_ms=0, ended_ms=0, kind=Fault.ISLAND.value)
 REPLACED = Elected(began_ms=10, ended_ms=10, queue="q", partition=0, epoch=2, leader=2)
-CUT_AND_REPLACED = [SHORT_ISLAND, Faulted(began_ms=5, ended_ms=5, kind=Fault.SHORT_PAUSE.value), REPLACED]
 
 GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]]] = [
     (
@@ -447,12 +445,6 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 later(settled(leader_epoch=2), 20),
                 later(delivered(), 990),
             ],
-            "by one that a passing cut left alone, whatever else happened": [
-                *CUT_AND_REPLACED,
-                later(delivered(leader_epoch=2), 20),
-                later(settled(leader_epoch=2), 20),
-                later(delivered(), 990),
-            ],
             "acked at last": [delivered(), EXPIRED, later(settled(attempt=2), 300)],
             "perhaps acked": [delivered(), settled(outcome=Outcome.UNKNOWN), EXPIRED],
             "a receive that had begun": [delivered(), settled(), delivered(attempt=2, ended_ms=500)],
@@ -465,13 +457,6 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 later(delivered(leader_epoch=2), 20),
                 later(settled(leader_epoch=2), 20),
                 later(delivered(), 1_020),
-            ],
-            "by one that a passing cut left alone long before": [
-                *CUT_AND_REPLACED,
-                later(REPLACED, 2_600),
-                later(delivered(leader_epoch=2), 2_700),
-                later(settled(leader_epoch=2), 2_700),
-                later(delivered(), 2_800),
             ],
             "by a leader that was replaced before the cut": [
                 REPLACED,
