@@ -38,7 +38,6 @@ _EXIT_CODES = {
     "INVALID_FILTER": ExitCode.USAGE,
     "INVALID_ARGUMENT": ExitCode.USAGE,
     "UNAVAILABLE": ExitCode.SERVER_AWAY,
-    "AUDIT_UNAVAILABLE": "Nothing was done. The topic __audit takes no records now: acklog cluster status.",
     "SHUTTING_DOWN": ExitCode.SERVER_AWAY,
 }
 HINT_SCHEDULE_ID = "A schedule id begins with s-, as acklog send --delay and acklog schedule list print it."
@@ -76,6 +75,7 @@ _HINTS = {
     "RECORDS_CORRUPT": "Check the data directory with the server stopped: acklog fsck DIRECTORY.",
     "UNAVAILABLE": "Try again in a moment; acklog doctor looks at the server.",
     "NOT_ENOUGH_REPLICAS": "Nothing was stored. See which nodes are missing: acklog cluster status.",
+    "AUDIT_UNAVAILABLE": "Nothing was done. The topic __audit takes no records now: acklog cluster status.",
     "SHUTTING_DOWN": "Try again when the server is back.",
     "TLS_FAILED": "Files are named by --ca-file, --certificate-file and --key-file, or kept by acklog profile add.",
     "UNEXPECTED_ANSWER": "Is the address that of an Acklog server? See which one is asked: acklog profile show.",
