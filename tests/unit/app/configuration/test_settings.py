@@ -20,6 +20,8 @@ def test_defaults_environment_and_options_in_this_order() -> None:
         ({}, ["--port", "-1"], "--port"),
         ({}, ["--auto-create-topics", "perhaps"], "true or false"),
         ({}, ["--log-level", "loud"], "log_level"),
+        ({}, ["--audit", "sometimes"], "audit"),
+        ({"ACKLOG_AUDIT_TIMEOUT_MS": "9"}, [], "10 to 600000"),
         ({}, ["--data-dir", ""], "--data-dir"),
         ({"ACKLOG_DATA_DIR": " "}, [], "ACKLOG_DATA_DIR"),
         ({"ACKLOG_HOST": "::1\n"}, [], "ACKLOG_HOST is '::1.n', it may have no line ends"),
