@@ -119,5 +119,5 @@ def _is_for_signatures(entry: Mapping[str, Any]) -> bool:
 
 
 def _public_key(kind: KeyKind, members: Mapping[str, Any]) -> Any:
-    algorithm = {"RSA": RSAAlgorithm, "EC": ECAlgorithm, "OKP": OKPAlgorithm}[kind.type]
+    algorithm: Any = {"RSA": RSAAlgorithm, "EC": ECAlgorithm, "OKP": OKPAlgorithm}[kind.type]
     return algorithm.from_jwk({"kty": kind.type, **members})

@@ -151,7 +151,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def build_scope(self) -> None:
         super().on_message_begin()
         if self.certificate is not None:
-            self.scope[CERTIFICATE] = self.certificate  # type: ignore[typeddict-unknown-key]
+            self.scope[CERTIFICATE] = self.certificate  # type: ignore[literal-required]
 
     def begin_head(self) -> None:
         self._header_bytes = 0
