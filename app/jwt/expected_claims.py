@@ -65,9 +65,9 @@ def _time_ms(claims: Claims, name: str) -> int | None:
     seconds = claims.get(name)
     if seconds is None:
         return None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds * 1000 <= TIMESTAMP_MS_MAX:
-        raise _refused(JwtRefusal.CLAIMS, f"the token's claim {name!r} is no time")
-    return round(seconds * 1000)
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds * 1000 <= TIMESTAMP_MS_MAX:
+        return round(seconds * 1000)
+    raise _refused(JwtRefusal.CLAIMS, f"the token's claim {name!r} is no time")
 
 
 def _refused(reason: JwtRefusal, told: str) -> JwtRefusedError:

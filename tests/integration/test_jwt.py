@@ -139,6 +139,26 @@ def test_keys_change_and_one_that_is_gone_signs_nothing(tmp_path: Path, issuer: 
         server.stop()
 
 
+def test_a_client_whose_token_is_renewed(tmp_path: Path, issuer: LocalIssuer) -> None:
+    options = options_of(issuer, tmp_path / "tokens.toml")
+    file = tmp_path / "token"
+    with ServerProcess(tmp_path / "data", tmp_path / "server.log", options=options) as server:
+        file.write_text(issuer.token(tenant="acme", sub="first") + "\n")
+        shown = [issuer.token(tenant="acme", sub="first")]
+        with (
+            Client(server.base_url, token_file=str(file)) as by_file,
+            Client(server.base_url, token=lambda: shown[-1]) as by_function,
+        ):
+            for client in (by_file, by_function):
+                assert client.tokens.own().name == "jwt:first"
+            file.write_text(issuer.token(tenant="acme", sub="second"))
+            shown.append(issuer.token(tenant="acme", sub="second"))
+            for client in (by_file, by_function):
+                renewed = lambda client=client: client.tokens.own().name == "jwt:second"  # noqa: E731
+                wait_until(renewed, seconds=SECONDS, what="the next token")
+        server.stop()
+
+
 def test_an_issuer_that_is_away(tmp_path: Path, issuer: LocalIssuer) -> None:
     """At the start, and later for longer than its keys are good."""
     more = ("--jwt-keys-refresh-ms", "1000", "--jwt-keys-good-ms", "2000", "--jwt-keys-timeout-ms", "500")

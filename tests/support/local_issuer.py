@@ -2,6 +2,7 @@
 
 import base64
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -101,10 +102,13 @@ class LocalIssuer:
 
 
 @contextmanager
-def local_issuer() -> Iterator[LocalIssuer]:
+def local_issuer(tls: ssl.SSLContext | None = None) -> Iterator[LocalIssuer]:
+    """With `tls` it is called by https."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
-    issuer = LocalIssuer(f"http://127.0.0.1:{server.server_address[1]}")
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    issuer = LocalIssuer(f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_address[1]}")
     server.issuer = issuer  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()

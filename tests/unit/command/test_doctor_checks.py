@@ -220,6 +220,15 @@ class TestServer:
         assert found["version"].finding == "1.2.3"
         assert found["limits"].finding == "the fullest is journal_files_max, 50% used"
 
+    @pytest.mark.parametrize(
+        ("age_s", "left_s", "outcome"),
+        [(100, 21_500, CheckOutcome.OK), (11_000, 10_600, CheckOutcome.WARN), (30_000, 0, CheckOutcome.FAIL)],
+    )
+    def test_the_keys_of_an_issuer(self, age_s: int, left_s: int, outcome: CheckOutcome) -> None:
+        figures = f"acklog_jwt_keys_age_seconds {age_s}.0\nacklog_jwt_keys_left_seconds {left_s}.0\n"
+        assert diagnose(FakeServer(metrics=HEALTHY + figures))["issuer"].outcome is outcome
+        assert "issuer" not in diagnose(FakeServer(metrics=HEALTHY)), "where there is none nothing is said"
+
     def test_quotas_that_refuse_are_named(self) -> None:
         quiet = 'acklog_quota_used_total{quota="group/mail/receiveMessagesPerSecond"} 9.0\n'
         assert diagnose(FakeServer(metrics=HEALTHY + quiet))["quotas"].finding == (

@@ -12,6 +12,7 @@ from app.auth.scopes import Scope
 from app.auth.tokens import parse_token_table
 from app.commands.cluster_up import ETCD_VARIABLE
 from app.configuration.etcd_options import EtcdOptions
+from app.configuration.jwt_options import JwtOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import node_variables
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, Settings
@@ -62,7 +63,7 @@ def test_the_tokens_file_of_the_page_is_one() -> None:
 
 
 def test_variables_that_documents_name_are_settings() -> None:
-    kinds = (Settings, NodeOptions, EtcdOptions, TraceOptions, TlsOptions, PeerOptions)
+    kinds = (Settings, NodeOptions, EtcdOptions, TraceOptions, TlsOptions, PeerOptions, JwtOptions)
     fields = [name for kind in kinds for name in kind.__dataclass_fields__]
     known = {
         *VARIABLES,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,10 @@ from app.jwt.http_documents import HttpDocuments
 from app.jwt.key_file import read_key_file
 from app.jwt.key_set import KEY_SET_BYTES_MAX
 from app.jwt.key_source import WELL_KNOWN, KeySource, KeySourceError, source_of
+from tests.support.authority import OwnAuthority
 from tests.support.local_issuer import KEYS_PATH, LocalIssuer, local_issuer
 
-TIMEOUT_MS = 400
+TIMEOUT_MS = 2_000
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def source(issuer: LocalIssuer, **options: object) -> KeySource:
     given = JwtOptions(jwt_issuer=issuer.url, jwt_audience="acklog", **options)  # type: ignore[arg-type]
     return source_of(
         given,
-        fetch=HttpDocuments(ca_file="", timeout_ms=TIMEOUT_MS, in_thread=asyncio.to_thread),
+        fetch=HttpDocuments(ca_file=given.jwt_ca_file, timeout_ms=TIMEOUT_MS, in_thread=asyncio.to_thread),
         read_file=lambda path: asyncio.to_thread(partial(read_key_file, path)),
     )
 
@@ -101,6 +103,20 @@ async def test_an_issuer_that_does_not_answer(issuer: LocalIssuer) -> None:
     issuer.let_go.set()
     issuer.is_silent, issuer.is_away = False, True
     assert "cannot be read" in await refusal_of(source(issuer))
+
+
+async def test_an_issuer_has_to_be_believed(tmp_path: Path) -> None:
+    authority, other = OwnAuthority(tmp_path / "pki"), OwnAuthority(tmp_path / "other")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    files = authority.issue("server")
+    context.load_cert_chain(files.certificate, files.key)
+    with local_issuer(context) as issuer:
+        assert issuer.url.startswith("https://")
+        assert await source(issuer, jwt_ca_file=str(authority.ca_file))() == issuer.key_set()
+        for trusted in ("", str(other.ca_file)):
+            assert "cannot be read" in await refusal_of(source(issuer, jwt_ca_file=trusted))
+        assert "cannot be read" in await refusal_of(source(issuer, jwt_ca_file=str(tmp_path / "none.pem")))
+        assert len(issuer.asked) == 2
 
 
 async def test_nobody_listens_and_no_file(issuer: LocalIssuer, tmp_path: Path) -> None:
