@@ -5,6 +5,7 @@ from typing import Protocol
 
 from prometheus_client import Gauge
 
+from app.gateway.audit_figures import AuditFigures
 from app.gateway.exposition import SteppedRegistry
 from app.gateway.tallies import CounterTally, HistogramTally
 
@@ -58,6 +59,7 @@ class Metrics:
     def __init__(self, *, names_max: int, named: Named | None = None) -> None:
         self._named = named
         self.registry = SteppedRegistry()
+        self.audit = AuditFigures(self.registry)
         self._topics = BoundedNames(names_max)
         self._groups = BoundedNames(names_max)
         self._requests = CounterTally("acklog_http_requests", "Requests answered", ["route", "method", "status"])
@@ -89,20 +91,6 @@ class Metrics:
         )
         self._released = CounterTally("acklog_messages_released", "Leases returned because the client was gone", [])
         self._settled = CounterTally("acklog_messages_settled", _SETTLED, ["action", "result"])
-        self._audit_records = CounterTally(
-            "acklog_audit_records", "Records of the audit log that were stored, by their result", ["result"]
-        )
-        self._audit_lost = CounterTally(
-            "acklog_audit_records_lost", "Records of the audit log that had no room while none could be stored", []
-        )
-        self._audit_summed = CounterTally(
-            "acklog_audit_refusals_summed", "Refusals that have no record of their own, as sums count them", []
-        )
-        self.audit_waiting_bytes = Gauge(
-            "acklog_audit_waiting_bytes",
-            "Bytes of records of the audit log that wait to be stored",
-            registry=self.registry,
-        )
         self.waiting = Gauge("acklog_waiting_requests", "Requests that wait for messages", registry=self.registry)
         self.body_bytes = Gauge(
             "acklog_request_body_bytes", "Bytes of request bodies being handled", registry=self.registry
@@ -127,9 +115,6 @@ class Metrics:
             self._quota_use,
             self._quota_refusals,
             self._let_through,
-            self._audit_records,
-            self._audit_lost,
-            self._audit_summed,
         ):
             self.registry.register(tally)
 
@@ -167,15 +152,6 @@ class Metrics:
 
     def count_let_through(self, action: str) -> None:
         self._let_through.add((action,))
-
-    def count_audit_record(self, result: str) -> None:
-        self._audit_records.add((result,))
-
-    def count_audit_lost(self, count: int) -> None:
-        self._audit_lost.add((), count)
-
-    def count_audit_summed(self) -> None:
-        self._audit_summed.add(())
 
     def count_released(self, count: int) -> None:
         self._released.add((), count)

@@ -10,9 +10,9 @@ import structlog
 from app.audit.audit_mode import AuditMode, audit_mode_of
 from app.audit.audit_record import AuditRecord, AuditResult
 from app.audit.record_text import encode_record
+from app.gateway.audit_figures import AuditFigures
 from app.gateway.dependencies import Gateway
 from app.gateway.jittered_backoff import JitteredBackoff
-from app.gateway.metrics import Metrics
 from app.services.audit_topic import StoredText
 from cluster.errors import ServerError
 from cluster.ports.coordination import CoordinationError
@@ -44,10 +44,10 @@ class AuditJournal:
     """What comes in is stored in its order, by one task that lives while there is something. What cannot be stored now
     is tried again until it can; what has no room meanwhile is lost, which is counted and told in the log."""
 
-    def __init__(self, gateway: Gateway, store: AuditStore, metrics: Metrics) -> None:
+    def __init__(self, gateway: Gateway, store: AuditStore, figures: AuditFigures) -> None:
         self._gateway = gateway
         self._store = store
-        self._metrics = metrics
+        self._figures = figures
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
@@ -145,16 +145,16 @@ class AuditJournal:
         for _ in range(count):
             waiting = self._waiting.popleft()
             self._count_waiting(-len(waiting.stored.text))
-            self._metrics.count_audit_record(waiting.result.value)
+            self._figures.count_stored(waiting.result.value)
             if not waiting.done.done():
                 waiting.done.set_result(None)
 
     def _count_waiting(self, size_bytes: int) -> None:
         self._waiting_bytes += size_bytes
-        self._metrics.audit_waiting_bytes.set(self._waiting_bytes)
+        self._figures.waiting_bytes.set(self._waiting_bytes)
 
     def _lose(self, count: int) -> None:
-        self._metrics.count_audit_lost(count)
+        self._figures.count_lost(count)
         if not self._is_losing:
             _logger.error("audit_records_lost", records=count, waiting_bytes=self._waiting_bytes)
         self._is_losing = True

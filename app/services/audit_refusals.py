@@ -5,13 +5,13 @@ import asyncio
 from app.audit.audit_mode import AuditMode
 from app.audit.audit_record import AuditedPrincipal, AuditRecord, AuditResult
 from app.audit.refusal_sums import RefusalKind, RefusalSum, RefusalSums
+from app.gateway.audit_figures import AuditFigures
 from app.gateway.dependencies import Gateway
-from app.gateway.metrics import Metrics
 from app.services.audit_journal import AuditJournal
 
 
 class AuditRefusals:
-    def __init__(self, gateway: Gateway, journal: AuditJournal, metrics: Metrics) -> None:
+    def __init__(self, gateway: Gateway, journal: AuditJournal, figures: AuditFigures) -> None:
         settings = gateway.settings
         self._clock = gateway.clock
         self._journal = journal
@@ -21,7 +21,7 @@ class AuditRefusals:
             kinds_max=settings.audit_refusal_kinds_max,
         )
         self._task: asyncio.Task[None] | None = None
-        self._metrics = metrics
+        self._figures = figures
 
     @property
     def is_recorded(self) -> bool:
@@ -35,7 +35,7 @@ class AuditRefusals:
         if self._sums.note(refusal, record.operation, self._clock.now_ms()):
             self._journal.put(record)
         else:
-            self._metrics.count_audit_summed()
+            self._figures.count_summed()
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._tell_sums(), name="audit refusals")
 

@@ -59,6 +59,8 @@ acklog_disk_free_bytes 5.0e+10
 acklog_disk_reserve_bytes 6.7e+07
 acklog_limit_used_ratio{limit="pending_bytes_max"} 0.25
 acklog_limit_used_ratio{limit="journal_files_max"} 0.5
+acklog_audit_records_lost_total 0.0
+acklog_audit_waiting_bytes 0.0
 """
 
 
@@ -245,6 +247,20 @@ class TestServer:
             "group/mail/receiveMessagesPerSecond (3)"
         )
         assert "acklog topics update orders" in found.advice
+
+    @pytest.mark.parametrize(
+        ("lost", "waiting", "outcome", "finding"),
+        [
+            ("0.0", "0.0", CheckOutcome.OK, "7 records stored since the start, none lost"),
+            ("0.0", "2048.0", CheckOutcome.WARN, "2,048 bytes of records wait to be stored"),
+            ("3.0", "0.0", CheckOutcome.WARN, "3 records were lost since the start: nobody could store them"),
+        ],
+    )
+    def test_the_audit_log(self, lost: str, waiting: str, outcome: CheckOutcome, finding: str) -> None:
+        metrics = HEALTHY.replace("lost_total 0.0", f"lost_total {lost}").replace("bytes 0.0", f"bytes {waiting}")
+        stored = 'acklog_audit_records_total{result="allowed"} 7.0\n'
+        found = diagnose(FakeServer(metrics=metrics + stored))["audit log"]
+        assert (found.outcome, found.finding) == (outcome, finding)
 
     @pytest.mark.parametrize("quota", ["group/mail/receiveRequestsPerSecond", "token/shop/requestsPerSecond"])
     def test_what_to_do_about_a_quota_goes_by_whose_it_is(self, quota: str) -> None:
