@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from acklog.wire.names import name_fault
+from acklog.wire.names import full_name_fault, name_fault
 from acklog.wire.problems import ProblemCode
 from cluster.backoff import Backoff
 from cluster.errors import ServerError
@@ -140,8 +140,16 @@ class CatalogChanger:
 
 
 def check_name(name: str, what: str) -> None:
-    """Raises ServerError INVALID_NAME."""
-    fault = name_fault(name)
+    """Of a topic or a group. Raises ServerError INVALID_NAME."""
+    _refuse(full_name_fault(name), what)
+
+
+def check_plain_name(name: str, what: str) -> None:
+    """Of what is in no namespace by itself. Raises ServerError INVALID_NAME."""
+    _refuse(name_fault(name), what)
+
+
+def _refuse(fault: str | None, what: str) -> None:
     if fault is not None:
         raise ServerError(ProblemCode.INVALID_NAME, f"The name of the {what} {fault}.", field="name")
 
