@@ -1,9 +1,9 @@
 """Which names topics and groups may have, and what else is named.
 
 They appear in URLs, metric labels and directory-like keys, so the alphabet is Kafka's: letters, digits, `.`, `_`, `-`.
-Names that start with two underscores belong to Acklog itself. A topic or a group may be in a namespace: its name is then
-`namespace/name`, both by these rules. `name_fault` and `NAME_PATTERN` are about one such part, and about what has no
-namespace: producers, schedules, tokens.
+Names that start with two underscores belong to Acklog itself. A topic or a group may be in a namespace: its name is
+then `namespace/name`, both by these rules. `name_fault` and `NAME_PATTERN` are about one such part, and about what has
+no namespace: producers, schedules, tokens.
 """
 
 import re

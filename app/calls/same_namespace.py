@@ -1,5 +1,5 @@
-"""A group reads topics of its own namespace, and nothing of it goes to another one: whatever rights say, so that what is
-in a namespace stays in it. Decided by the names alone: an answer says nothing of what there is."""
+"""A group reads topics of its own namespace, and nothing of it goes to another one: whatever rights say, so that what
+is in a namespace stays in it. Decided by the names alone: an answer says nothing of what there is."""
 
 from acklog.wire.name_patterns import EVERY_NAME, parts_of
 from acklog.wire.names import NO_NAMESPACE, SEPARATOR, namespace_of

@@ -10,9 +10,9 @@ Item = Receipt | MessageId | ServerError
 
 @dataclass(frozen=True, slots=True)
 class SettleCommand:
-    """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message
-    ids; None: the default one of the topic's namespace. `delay_ms` -1: by the group's back-off; `reason` goes with a nack. `kind` is what the items are: "receipt" or
-    "messageId"."""
+    """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message ids;
+    None: the default one of the topic's namespace. `delay_ms` -1: by the group's back-off; `reason` goes with a nack.
+    `kind` is what the items are: "receipt" or "messageId"."""
 
     action: str
     items: list[Item]
