@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from acklog import __version__
 from app.gateway.dependencies import Gateway
 from app.http.exchange.http_services import HttpServices
+from app.http.exchange.kept_slashes import KeptSlashes, KeptSlashRoute
 from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.problems import install_problem_handlers
 from app.http.protocol.direct_calls import DirectCalls
@@ -83,6 +84,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
     )
+    app.router.route_class = KeptSlashRoute
     add_messages(app.router, services)
     add_settlements(app.router, services)
     add_recurring(app.router, services)
@@ -105,4 +107,5 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     use_description(app)
     install_problem_handlers(app)
     app.add_middleware(ObservedApplication, metrics=services.metrics)
+    app.add_middleware(KeptSlashes)
     return app
