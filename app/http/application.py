@@ -27,6 +27,7 @@ from app.http.routers.documentation import add_documentation, use_description
 from app.http.routers.groups import add_groups
 from app.http.routers.members import add_members
 from app.http.routers.messages import add_messages
+from app.http.routers.namespaces import add_namespaces
 from app.http.routers.operations import add_operations
 from app.http.routers.producers import add_producers
 from app.http.routers.records import add_records
@@ -102,6 +103,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)
     add_tokens(app.router, services)
+    add_namespaces(app.router, services)
     add_operations(app.router, services)
     add_documentation(app.router, app, gateway.in_thread)
     use_description(app)

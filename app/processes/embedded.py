@@ -134,11 +134,7 @@ async def start_embedded(
         settings=replace(node_settings, producers_read_bytes_max=0),
     )
     nodes.attach(traced_node(InProcessNode(node), metadata, tracer))
-    registration = NodeRegistration(
-        NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
-    )
-    registrar = NodeRegistrar(store, registration, clock=clock, on_change=lambda is_registered: None)
-    await registrar.start()
+    registrar = await _registered(node, incarnation, store, clock)
     gateway = Gateway(
         metadata=metadata,
         topics=topics,
@@ -161,3 +157,12 @@ async def start_embedded(
         why_not_ready=lambda: node.failure,
     )
     return EmbeddedServer(gateway, node, metadata, controller, registrar, store)
+
+
+async def _registered(node: StorageNode, incarnation: int, store: CoordinationStore, clock: Clock) -> NodeRegistrar:
+    registration = NodeRegistration(
+        NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
+    )
+    registrar = NodeRegistrar(store, registration, clock=clock, on_change=lambda is_registered: None)
+    await registrar.start()
+    return registrar

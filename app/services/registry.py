@@ -21,6 +21,7 @@ from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
 from app.services.members import MemberService
 from app.services.membership import GroupMembership
+from app.services.namespaces import NamespaceService
 from app.services.pauses import PauseService
 from app.services.producers import ProducerService
 from app.services.quotas import QuotaService
@@ -104,4 +105,5 @@ class Services:
         self.commits = CommitService(gateway, catalog, leaders, self.membership, self.metrics)
         self.cluster = ClusterService(gateway, catalog)
         self.tokens = TokenService(gateway)
+        self.namespaces = NamespaceService(gateway)
         self.unclean_elections = UncleanElections(gateway, catalog)

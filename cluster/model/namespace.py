@@ -8,7 +8,7 @@ from acklog.wire.names import namespace_of
 from cluster.model.values import Group, Topic
 
 
-class NamespaceSettings(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class NamespaceSettings(msgspec.Struct, frozen=True, rename="camel"):
     """Of all topics and groups of the namespace together. What is None is not limited. Quotas are per second: requests
     are sends, receives and reads of records; messages and bytes those that are sent, delivered or read."""
 

@@ -8,6 +8,7 @@ from app.http.description.compaction_examples import COMPACTION_EXAMPLES
 from app.http.description.demand_example import DEMAND
 from app.http.description.example_forms import Examples, Named, in_json
 from app.http.description.media_types import NDJSON, OCTETS
+from app.http.description.namespace_examples import NAMESPACE_EXAMPLES
 from app.http.description.token_examples import TOKEN_EXAMPLES
 
 _TOPIC = {"topic": "orders"}
@@ -283,6 +284,7 @@ EXAMPLES: dict[str, Examples] = {
     "pauseMoves": Examples(),
     "resumeMoves": Examples(),
     **TOKEN_EXAMPLES,
+    **NAMESPACE_EXAMPLES,
     "isAlive": Examples({}, {}, {200: in_json(it_is={"status": "alive"})}),
     "isReady": Examples({}, {}, {200: in_json(it_can={"status": "ready"})}),
     "metrics": Examples({}, {}, {200: {"text/plain": {"a part": answers.METRICS}}}),
