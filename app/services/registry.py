@@ -78,7 +78,7 @@ class Services:
         numbers = gateway.batch_numbers
         appends = LocalAppends(leaders) if numbers is None else NumberedAppends(leaders, numbers)
         self.producers = ProducerService(gateway, catalog, leaders)
-        quotas = QuotaService(gateway, QuotaBook(gateway, self.metrics), self.waiting)
+        quotas = QuotaService(gateway, QuotaBook(gateway, self.metrics), self.waiting, self.metrics.namespaces)
         send, settle, receive = _services_of_messages(gateway.tracer)
         self.send = send(gateway, catalog, leaders, appends, self.producers, quotas, self.metrics)
         self.settle = settle(gateway, catalog, leaders, self.metrics)

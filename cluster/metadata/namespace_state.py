@@ -16,11 +16,15 @@ class NamespaceState:
     def __init__(self, items: Iterable[KeyValue] = ()) -> None:
         self.undecodable: dict[str, str] = {}
         self._by_name: dict[str, Namespace] = {}
+        self._by_id: dict[str, Namespace] = {}
         for item in items:
             self.apply(Changed(item))
 
     def find(self, name: str) -> Namespace | None:
         return self._by_name.get(name)
+
+    def by_id(self, namespace_id: str) -> Namespace | None:
+        return self._by_id.get(namespace_id)
 
     def all(self) -> list[Namespace]:
         """By name."""
@@ -36,10 +40,14 @@ class NamespaceState:
             return False
         name = key.removeprefix(keys.NAMESPACES)
         self.undecodable.pop(key, None)
-        self._by_name.pop(name, None)
+        before = self._by_name.pop(name, None)
+        if before is not None:
+            del self._by_id[before.id]
         if isinstance(event, Changed):
             try:
-                self._by_name[name] = decode(Namespace, event.item.value)
+                namespace = decode(Namespace, event.item.value)
             except (msgspec.DecodeError, ValueError) as error:
                 self.undecodable[key] = str(error)
+                return True
+            self._by_name[name] = self._by_id[namespace.id] = namespace
         return True
