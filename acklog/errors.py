@@ -278,6 +278,30 @@ class RedriveUnderWay(ProblemError, problem=ProblemCode.REDRIVE_UNDER_WAY):
     """Another redrive job of the group and the topic is not over yet."""
 
 
+class NamespaceMismatch(ProblemError, problem=ProblemCode.NAMESPACE_MISMATCH):
+    """A group and its topics are not of one namespace."""
+
+
+class NamespaceNotFound(ProblemError, problem=ProblemCode.NAMESPACE_NOT_FOUND):
+    """There is no such namespace."""
+
+
+class NamespaceExists(ProblemError, problem=ProblemCode.NAMESPACE_EXISTS):
+    """The namespace exists with other settings."""
+
+
+class NamespaceNotEmpty(ProblemError, problem=ProblemCode.NAMESPACE_NOT_EMPTY):
+    """The namespace has topics or groups."""
+
+
+class NamespaceFull(ProblemError, problem=ProblemCode.NAMESPACE_FULL):
+    """The namespace has as much as its settings allow."""
+
+
+class TooManyNamespaces(ProblemError, problem=ProblemCode.TOO_MANY_NAMESPACES):
+    """There are as many namespaces as may be."""
+
+
 class TokenNotFound(ProblemError, problem=ProblemCode.TOKEN_NOT_FOUND):
     """There is no such stored token."""
 

@@ -7,7 +7,7 @@ from prometheus_client import Gauge
 
 from app.gateway.bounded_names import BoundedNames
 from app.gateway.exposition import SteppedRegistry
-from app.gateway.namespace_use import NamespaceUse
+from app.gateway.namespace_traffic import NamespaceTraffic
 from app.gateway.tallies import CounterTally, HistogramTally
 from cluster.metadata.namespace_state import NamespaceState
 
@@ -90,7 +90,7 @@ class Metrics:
             self._let_through,
         ):
             self.registry.register(tally)
-        self.namespaces = NamespaceUse(self.registry, names_max=names_max)
+        self.namespaces = NamespaceTraffic(self.registry, names_max=names_max)
 
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """`route` is a path template and `method` one that the route takes, or OTHER."""

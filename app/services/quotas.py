@@ -11,7 +11,7 @@ from app.auth.principal import Principal
 from app.calls.patience import Patience
 from app.calls.send import Produce, Sendable, record_of
 from app.gateway.dependencies import Gateway
-from app.gateway.namespace_use import READ, RECEIVE, SEND, NamespaceUse
+from app.gateway.namespace_traffic import READ, RECEIVE, SEND, NamespaceTraffic
 from app.gateway.quotas.quota_book import Charge, QuotaBook
 from app.services.quota_limits import (
     Measure,
@@ -29,7 +29,7 @@ from storage.rpc.messages import DeliveredMessage, ReceiveRequest, RecordsRespon
 
 
 class QuotaService:
-    def __init__(self, gateway: Gateway, book: QuotaBook, waiting: WaitingRequests, use: NamespaceUse) -> None:
+    def __init__(self, gateway: Gateway, book: QuotaBook, waiting: WaitingRequests, use: NamespaceTraffic) -> None:
         self._clock = gateway.clock
         self._metadata = gateway.metadata
         self._use = use

@@ -1,6 +1,6 @@
 from app.gateway.bounded_names import OTHER, BoundedNames
 from app.gateway.metrics import Metrics
-from app.gateway.namespace_use import RECEIVE, SEND
+from app.gateway.namespace_traffic import RECEIVE, SEND
 from app.http.exchange.turns import at_once
 from cluster.metadata.namespace_state import NamespaceState
 from cluster.model import keys

@@ -12,7 +12,7 @@ RECEIVE = "receive"
 READ = "read"
 
 
-class NamespaceUse:
+class NamespaceTraffic:
     """Whatever quotas have let through, whether they limit it or not. What is in no namespace is not counted."""
 
     def __init__(self, registry: SteppedRegistry, *, names_max: int) -> None:
