@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from typing import NamedTuple
 
-from acklog.wire.name_patterns import EVERY_NAME, parts_of
+from acklog.wire.name_patterns import EVERY_NAME, covers, every_name_in, parts_of
 from acklog.wire.names import NO_NAMESPACE, SEPARATOR
 
 
@@ -54,6 +54,11 @@ class NamePatterns:
             if _is_for(each, namespace, is_in_one=True):
                 found |= _union(bits for bits, _ in each.expressions)
         return found
+
+    def bits_of_all_in(self, namespace: str) -> int:
+        """Of patterns that are certainly for every name in the namespace."""
+        every = every_name_in(namespace)
+        return _union(each.bits for each in self._patterns if covers(each.text, every))
 
     @property
     def all_bits(self) -> int:

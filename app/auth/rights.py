@@ -49,7 +49,7 @@ class NamedRights:
 
     def in_namespace(self, namespace: str) -> int:
         """What is allowed for some name of the namespace, as far as that can be told without one."""
-        return self._allowed.bits_in(namespace) & ~self._denied.bits_for_every_name()
+        return self._allowed.bits_in(namespace) & ~self._denied.bits_of_all_in(namespace)
 
     def patterns_of(self, bit: int) -> tuple[str, ...] | None:
         """For what is allowed of one action, each once; None where patterns do not say it, as some of it is denied."""

@@ -1,6 +1,7 @@
 """Administration of groups, and of their progress."""
 
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -273,4 +274,4 @@ def _refuse_other_settings(group: Group, fields: GroupFields, sources: _Sources)
     existing = group.dead_letter_sources
     if is_chosen and existing is not None and (not sources or not set(sources) <= set(existing)):
         found.append(Difference("deadLetterSources", existing, sources))
-    refuse_differences(ProblemCode.GROUP_EXISTS, f"/groups/{group.name}", found)
+    refuse_differences(ProblemCode.GROUP_EXISTS, f"/groups/{quote(group.name, safe='')}", found)

@@ -2,6 +2,7 @@
 
 import base64
 from typing import TypeVar
+from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -64,7 +65,7 @@ class RecurringService:
         make("", self._clock.now_ms())  # what is wrong is said before anything is asked
         found, is_created = await self._recurring.get_or_create(topic, name, make)
         if not is_created:
-            _refuse_other(found, wish, f"/topics/{topic.name}/schedules/{name}")
+            _refuse_other(found, wish, f"/topics/{quote(topic.name, safe='')}/schedules/{name}")
         return self._view(found, topic), is_created
 
     async def update(self, topic_name: str, name: str, wish: RecurringWish, principal: Principal) -> RecurringView:

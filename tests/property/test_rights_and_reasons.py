@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acklog.wire.name_patterns import is_pattern_for
+from acklog.wire.names import namespace_of
 from app.auth.deciding_right import deciding_on_cluster, deciding_on_group, deciding_on_topic
 from app.auth.right import Effect, Right
 from app.auth.rights import rights_of
@@ -81,3 +82,20 @@ def test_patterns_that_are_kept_are_no_more_than_is_allowed(rights: tuple[Right,
         kept = found.topics.patterns_of(action.bit)
         if kept is not None and any(is_pattern_for(pattern, name) for pattern in kept):
             assert found.topics.of(name) & action.bit
+
+
+@given(RIGHTS, st.sampled_from(["shop/orders", "shop/a", "a/ab"]))
+def test_who_may_do_something_with_a_name_may_do_something_in_its_namespace(
+    rights: tuple[Right, ...], name: str
+) -> None:
+    found = rights_of(rights)
+    for kind in (found.topics, found.groups):
+        assert kind.in_namespace(namespace_of(name)) & kind.of(name) == kind.of(name)
+
+
+def test_what_is_denied_of_a_whole_namespace_is_none_of_what_may_be_done_there() -> None:
+    allowed = Right(effect=Effect.ALLOW, actions=(Action.LOOK,), topics=("shop/*", "other/a"))
+    denied = Right(effect=Effect.DENY, actions=(Action.LOOK,), topics=("shop/*",))
+    found = rights_of([allowed, denied]).topics
+    assert (found.in_namespace("shop"), found.in_namespace("other")) == (0, Action.LOOK.bit)
+    assert found.in_namespace("third") == 0
