@@ -8,8 +8,6 @@ by has classes of its own, `ConnectionFailed`, `DeadlineExceeded`, `BufferFull` 
 # The names are those of the problem codes, which end as their meaning wants it, not with "Error".
 # ruff: noqa: N818
 
-from typing import Any
-
 from acklog.acklog_error import AcklogError as AcklogError
 from acklog.local_errors import BufferFull as BufferFull
 from acklog.local_errors import CannotConnect as CannotConnect
@@ -22,24 +20,15 @@ from acklog.local_errors import SettlementsLost as SettlementsLost
 from acklog.local_errors import SomeFailed as SomeFailed
 from acklog.local_errors import TlsFailed as TlsFailed
 from acklog.local_errors import UnexpectedAnswer as UnexpectedAnswer
+from acklog.namespace_errors import NamespaceExists as NamespaceExists
+from acklog.namespace_errors import NamespaceFull as NamespaceFull
+from acklog.namespace_errors import NamespaceMismatch as NamespaceMismatch
+from acklog.namespace_errors import NamespaceNotEmpty as NamespaceNotEmpty
+from acklog.namespace_errors import NamespaceNotFound as NamespaceNotFound
+from acklog.namespace_errors import TooManyNamespaces as TooManyNamespaces
+from acklog.problem_error import ProblemError as ProblemError
+from acklog.problem_error import error_class as error_class
 from acklog.wire.problems import ProblemCode
-
-
-class ProblemError(AcklogError):
-    """A problem that a server answered with."""
-
-    def __init_subclass__(cls, *, problem: ProblemCode, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls.default_code, cls.default_status, cls.default_retriable = problem.name, problem.status, problem.retriable
-        _CLASSES[problem.name] = cls
-
-
-_CLASSES: dict[str, type[ProblemError]] = {}
-
-
-def error_class(code: str) -> type[AcklogError]:
-    """The class of a problem code; `AcklogError` itself for one that this version does not know."""
-    return _CLASSES.get(code, AcklogError)
 
 
 class InvalidJson(ProblemError, problem=ProblemCode.INVALID_JSON):
@@ -276,30 +265,6 @@ class RedriveNotFound(ProblemError, problem=ProblemCode.REDRIVE_NOT_FOUND):
 
 class RedriveUnderWay(ProblemError, problem=ProblemCode.REDRIVE_UNDER_WAY):
     """Another redrive job of the group and the topic is not over yet."""
-
-
-class NamespaceMismatch(ProblemError, problem=ProblemCode.NAMESPACE_MISMATCH):
-    """A group and its topics are not of one namespace."""
-
-
-class NamespaceNotFound(ProblemError, problem=ProblemCode.NAMESPACE_NOT_FOUND):
-    """There is no such namespace."""
-
-
-class NamespaceExists(ProblemError, problem=ProblemCode.NAMESPACE_EXISTS):
-    """The namespace exists with other settings."""
-
-
-class NamespaceNotEmpty(ProblemError, problem=ProblemCode.NAMESPACE_NOT_EMPTY):
-    """The namespace has topics or groups."""
-
-
-class NamespaceFull(ProblemError, problem=ProblemCode.NAMESPACE_FULL):
-    """The namespace has as much as its settings allow."""
-
-
-class TooManyNamespaces(ProblemError, problem=ProblemCode.TOO_MANY_NAMESPACES):
-    """There are as many namespaces as may be."""
 
 
 class TokenNotFound(ProblemError, problem=ProblemCode.TOKEN_NOT_FOUND):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from acklog.wire.names import NO_NAMESPACE, namespace_of
+from acklog.wire.names import namespace_of
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.names import check_namespace
@@ -78,7 +78,7 @@ class NamespaceService:
         return _view(namespace, self._uses())
 
     def _uses(self) -> dict[str, NamespaceUse]:
-        """What there is, by namespace."""
+        """What there is, by namespace; of what is in none as well."""
         topics: Counter[str] = Counter()
         partitions: Counter[str] = Counter()
         for topic in self._metadata.topics():
@@ -86,7 +86,7 @@ class NamespaceService:
             topics[namespace] += 1
             partitions[namespace] += topic.partitions
         groups = Counter(namespace_of(group.name) for group in self._metadata.groups())
-        names = {*topics, *groups} - {NO_NAMESPACE}
+        names = dict.fromkeys((*topics, *groups))
         return {name: NamespaceUse(topics[name], partitions[name], groups[name]) for name in names}
 
 

@@ -26,6 +26,7 @@ class Limit(NamedTuple):
 
 
 def limits_of_send(topic: Topic, namespace: Namespace | None, principal: Principal) -> list[Limit]:
+    """Of a topic's quota each token has its share."""
     config = topic.config
     found = [
         (config.send_messages_per_second, "sendMessagesPerSecond", Measure.MESSAGES),
