@@ -78,6 +78,7 @@ def test_the_life_of_a_message_in_a_namespace(tenants: ServerProcess) -> None:
         [message] = client.receive("life/orders", group="life/billing", wait_s=10).messages
         assert message.topic == "life/orders"
         client.nack(message.receipt, delay_s=0)
+        wait_until(lambda: "life/orders.billing.dlq" in names_of(client), seconds=30, what="the topic of letters")
         [letter] = client.receive("life/orders.billing.dlq", group="life/triage", wait_s=20).messages
         assert (letter.headers or {})["acklog-dead-letter-topic"] == "life/orders"
         client.nack(letter.receipt, delay_s=0)
@@ -85,10 +86,14 @@ def test_the_life_of_a_message_in_a_namespace(tenants: ServerProcess) -> None:
         again = client.receive("life/orders", group="life/billing", wait_s=20).messages
         assert [each.body for each in again] == [{"n": 1}], job
         client.ack([each.receipt for each in again])
-        assert [each.name for each in client.topics.list()] == ["life/orders", "life/orders.billing.dlq"]
+        assert names_of(client) == ["life/orders", "life/orders.billing.dlq"]
         assert client.receive("life/orders").messages[0].message_id == sent.message_id  # the group life/default
         assert {each.name for each in client.groups.list()} == {"life/billing", "life/triage", "life/default"}
         assert client.ack_message_id(sent.message_id)
+
+
+def names_of(client: Client) -> list[str]:
+    return [topic.name for topic in client.topics.list()]
 
 
 def test_a_letter_that_says_it_came_from_elsewhere_stays(tenants: ServerProcess) -> None:
