@@ -32,7 +32,9 @@ def _ask(context: typer.Context, what: str) -> list[str]:
     session.options.timeout_s = min(session.options.timeout_s, TIMEOUT_S)
     try:
         with session.client() as client:
-            listed = {"topics": client.topics.list, "groups": client.groups.list, "namespaces": client.namespaces.list}
-            return [each.name for each in listed[what]()]
+            if what == "namespaces":
+                return [each.name for each in client.namespaces.list()]
+            listed = client.topics.list() if what == "topics" else client.groups.list()
+            return [each.name for each in listed]
     except Exception:
         return []

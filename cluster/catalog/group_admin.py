@@ -33,6 +33,7 @@ from cluster.ports.coordination import (
     CoordinationStore,
     Delete,
     KeyValue,
+    Operation,
     Put,
     absent,
     unchanged,
@@ -197,7 +198,7 @@ class GroupAdmin:
             if item is None or found is None or found.id != target.id:
                 return NothingToWrite()
             tombstone = Tombstone(target.id, name, self._clock.now_ms())
-            operations = [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))]
+            operations: list[Operation] = [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))]
             return NamespaceRoom(name, entry, self._metadata).counted([unchanged(item)], operations)
 
         await self._changer.change_within(namespace_of(name), keys.group(name), decide)

@@ -31,7 +31,7 @@ from cluster.model.needed_protocol import PROTOCOL_OF_MAPPING_STARTS, needed_by_
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import Tombstone, Topic, TopicConfig
 from cluster.ports.clock import Clock
-from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Put, absent, unchanged
+from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Operation, Put, absent, unchanged
 from cluster.ports.entropy import Entropy
 
 _WITH_SUCH_SETTINGS = "topics with such settings"
@@ -210,7 +210,7 @@ class TopicAdmin:
             if item is None or found is None or found.id != target.id:
                 return NothingToWrite()
             tombstone = Tombstone(target.id, name, self._clock.now_ms())
-            operations = [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))]
+            operations: list[Operation] = [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))]
             return NamespaceRoom(name, entry, self._metadata).counted([unchanged(item)], operations)
 
         await self._changer.change_within(namespace_of(name), keys.topic(name), decide)
