@@ -7,7 +7,7 @@ from fnmatch import translate
 from typing import NamedTuple
 
 from acklog.wire.name_patterns import EVERY_NAME, covers, every_name_in, parts_of
-from acklog.wire.names import NO_NAMESPACE, SEPARATOR
+from acklog.wire.names import SEPARATOR
 
 
 class BitsOfPattern(NamedTuple):
@@ -15,12 +15,26 @@ class BitsOfPattern(NamedTuple):
     bits: int
 
 
-class _Compiled(NamedTuple):
-    """Patterns of names in the namespaces that `namespaces` matches, of those in none where it is None: for each, bits
-    and one expression for all patterns that have these."""
+class _Expression(NamedTuple):
+    """For all patterns that have these bits."""
 
-    namespaces: re.Pattern[str] | None
-    expressions: tuple[tuple[int, re.Pattern[str]], ...]
+    bits: int
+    pattern: re.Pattern[str]
+
+
+class _InNamespaces(NamedTuple):
+    """Expressions for names in the namespaces that a pattern is for."""
+
+    namespaces: re.Pattern[str]
+    expressions: tuple[_Expression, ...]
+
+
+class _Compiled(NamedTuple):
+    """`every` has the bits of patterns for every name."""
+
+    every: int
+    in_none: tuple[_Expression, ...]
+    in_some: tuple[_InNamespaces, ...]
 
 
 class NamePatterns:
@@ -31,28 +45,27 @@ class NamePatterns:
 
     def __init__(self, patterns: Sequence[BitsOfPattern]) -> None:
         self._patterns = tuple(patterns)
-        self._compiled: list[_Compiled] | None = None
+        self._compiled: _Compiled | None = None
 
     def bits_of(self, name: str) -> int:
-        found = self.bits_for_every_name()
+        compiled = self._compiled or self._compile()
+        found = compiled.every
         namespace, separator, local = name.partition(SEPARATOR)
         if not separator:
-            namespace, local = NO_NAMESPACE, name
-        elif SEPARATOR in local:
-            return found
-        for each in self._compile():
-            if _is_for(each, namespace, is_in_one=bool(separator)):
-                for bits, expression in each.expressions:
-                    if expression.match(local):
-                        found |= bits
+            return found | _matching(compiled.in_none, name)
+        if SEPARATOR not in local:
+            for namespaces, expressions in compiled.in_some:
+                if namespaces.match(namespace):
+                    found |= _matching(expressions, local)
         return found
 
     def bits_in(self, namespace: str) -> int:
         """Of all patterns that may match a name in the namespace."""
-        found = self.bits_for_every_name()
-        for each in self._compile():
-            if _is_for(each, namespace, is_in_one=True):
-                found |= _union(bits for bits, _ in each.expressions)
+        compiled = self._compiled or self._compile()
+        found = compiled.every
+        for namespaces, expressions in compiled.in_some:
+            if namespaces.match(namespace):
+                found |= _union(each.bits for each in expressions)
         return found
 
     def bits_of_all_in(self, namespace: str) -> int:
@@ -71,28 +84,29 @@ class NamePatterns:
         """The patterns that have it, each once."""
         return tuple(dict.fromkeys(each.text for each in self._patterns if each.bits & bit))
 
-    def _compile(self) -> list[_Compiled]:
-        if self._compiled is None:
-            texts: dict[str | None, dict[int, dict[str, None]]] = {}
-            for text, bits in self._patterns:
-                *namespaces, local = parts_of(text)
-                if text != EVERY_NAME and len(namespaces) <= 1:
-                    kind = namespaces[0] if namespaces else None
-                    texts.setdefault(kind, {}).setdefault(bits, {})[local] = None
-            self._compiled = [
-                _Compiled(
-                    None if kind is None else re.compile(translate(kind)),
-                    tuple((bits, re.compile("|".join(map(translate, names)))) for bits, names in by_bits.items()),
-                )
-                for kind, by_bits in texts.items()
-            ]
+    def _compile(self) -> _Compiled:
+        texts: dict[str | None, dict[int, dict[str, None]]] = {}
+        for text, bits in self._patterns:
+            *namespaces, local = parts_of(text)
+            if text != EVERY_NAME and len(namespaces) <= 1:
+                kind = namespaces[0] if namespaces else None
+                texts.setdefault(kind, {}).setdefault(bits, {})[local] = None
+        in_none = _expressions(texts.pop(None, {}))
+        in_some = [_InNamespaces(re.compile(translate(kind or "")), _expressions(each)) for kind, each in texts.items()]
+        self._compiled = _Compiled(self.bits_for_every_name(), in_none, tuple(in_some))
         return self._compiled
 
 
-def _is_for(compiled: _Compiled, namespace: str, *, is_in_one: bool) -> bool:
-    if compiled.namespaces is None:
-        return not is_in_one
-    return is_in_one and compiled.namespaces.match(namespace) is not None
+def _expressions(by_bits: dict[int, dict[str, None]]) -> tuple[_Expression, ...]:
+    return tuple(_Expression(bits, re.compile("|".join(map(translate, names)))) for bits, names in by_bits.items())
+
+
+def _matching(expressions: tuple[_Expression, ...], name: str) -> int:
+    found = 0
+    for bits, pattern in expressions:
+        if pattern.match(name):
+            found |= bits
+    return found
 
 
 def _union(bits: Iterable[int]) -> int:
