@@ -90,6 +90,14 @@ def test_the_life_of_a_message_in_a_namespace(tenants: ServerProcess) -> None:
         assert client.receive("life/orders").messages[0].message_id == sent.message_id  # the group life/default
         assert {each.name for each in client.groups.list()} == {"life/billing", "life/triage", "life/default"}
         assert client.ack_message_id(sent.message_id)
+        with pytest.raises(Forbidden):
+            client.metrics()
+    with admin(tenants) as root:
+        lines = dict(line.rsplit(" ", 1) for line in root.metrics().splitlines() if 'namespace="life"' in line)
+    assert float(lines['acklog_namespace_log_bytes{namespace="life"}']) > 0
+    assert float(lines['acklog_namespace_lag{namespace="life"}']) >= 0
+    assert float(lines['acklog_namespace_messages_total{call="send",namespace="life"}']) == 1
+    assert float(lines['acklog_namespace_requests_total{call="receive",namespace="life"}']) >= 4
 
 
 def names_of(client: Client) -> list[str]:
@@ -179,3 +187,29 @@ def test_the_command(tenants: ServerProcess) -> None:
     assert acklog("namespaces", "delete", "cli", "--yes").exit_code == ExitCode.FAILED
     assert acklog("topics", "delete", "cli/orders", "--yes").exit_code == ExitCode.DONE
     assert acklog("namespaces", "delete", "cli", "--yes").exit_code == ExitCode.DONE
+
+
+def test_letters_wait_for_room_in_their_namespace(tenants: ServerProcess) -> None:
+    with tenant(tenants, "full", topics_max=1) as client, admin(tenants) as root:
+        client.topics.create("full/orders", partitions=1)
+        client.groups.create("full/g", max_attempts=1)
+        client.send("full/orders", 1)
+        [message] = client.receive("full/orders", group="full/g", wait_s=10).messages
+        client.nack(message.receipt, delay_s=0)
+        state = wait_until(lambda: _state_of(client, message.message_id, "deadLettering"), seconds=30, what="the death")
+        assert state
+        assert names_of(client) == ["full/orders"]
+        root.namespaces.update("full", topics_max=2)
+        wait_until(lambda: _state_of(client, message.message_id, "deadLettered"), seconds=60, what="the letter")
+        assert names_of(client) == ["full/orders", "full/orders.g.dlq"]
+        environment = {"ACKLOG_URL": tenants.base_url, "ACKLOG_TOKEN": ADMIN}
+        assert "full/orders.g.dlq" in run_command("dlq", "list", environment=environment).stdout
+        retried = run_command("dlq", "retry", "full/orders.g.dlq", environment=environment)
+        assert (retried.exit_code, "Sent 1 letter" in retried.stderr) == (ExitCode.DONE, True), retried.stderr
+        assert [group.name for group in client.groups.list()] == ["full/acklog-dlq", "full/g"]
+        waiting = run_command("dlq", "redrive", "full/orders.g.dlq", "--json", environment=environment)
+        assert waiting.document["total"] == 0
+
+
+def _state_of(client: Client, message_id: str, state: str) -> bool:
+    return any(each.state == state for each in client.look(message_id).groups)
