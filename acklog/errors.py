@@ -20,6 +20,12 @@ from acklog.local_errors import SettlementsLost as SettlementsLost
 from acklog.local_errors import SomeFailed as SomeFailed
 from acklog.local_errors import TlsFailed as TlsFailed
 from acklog.local_errors import UnexpectedAnswer as UnexpectedAnswer
+from acklog.namespace_errors import NamespaceExists as NamespaceExists
+from acklog.namespace_errors import NamespaceFull as NamespaceFull
+from acklog.namespace_errors import NamespaceMismatch as NamespaceMismatch
+from acklog.namespace_errors import NamespaceNotEmpty as NamespaceNotEmpty
+from acklog.namespace_errors import NamespaceNotFound as NamespaceNotFound
+from acklog.namespace_errors import TooManyNamespaces as TooManyNamespaces
 from acklog.problem_error import ProblemError as ProblemError
 from acklog.problem_error import error_class as error_class
 from acklog.wire.problems import ProblemCode

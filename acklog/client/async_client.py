@@ -11,6 +11,7 @@ from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.async_audit_log import AsyncAuditLog
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
+from acklog.client.async_namespaces import AsyncNamespaces
 from acklog.client.async_redrives import AsyncRedrives
 from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.async_schedules import AsyncSchedules
@@ -107,6 +108,7 @@ class AsyncClient:
         self.redrives = AsyncRedrives(self.caller)
         self.tokens = AsyncTokens(self.caller)
         self.audit = AsyncAuditLog(self.caller)
+        self.namespaces = AsyncNamespaces(self.caller)
         self.cluster = AsyncCluster(self.caller)
         self._handlers: list[tuple[AsyncConsumer, AsyncHandler, int]] = []
 
@@ -182,7 +184,7 @@ class AsyncClient:
         self,
         topics: str | Sequence[str],
         *,
-        group: str = "default",
+        group: str | None = None,
         max_messages: int = 10,
         max_bytes: int | None = None,
         wait_s: float = 0,
@@ -194,11 +196,12 @@ class AsyncClient:
     ) -> Received:
         """Lease up to `max_messages` messages, waiting up to `wait_s` seconds (20 at most) for the first.
 
-        They are yours for `visibility_s` seconds (None: as the group has it): ack, nack or extend them in that time.
-        With `auto_ack` they are done as soon as they are returned, and lost if you crash. `mode` is how the group has
-        to share the topics; with "exclusive" the call takes part under the name `consumer`. A consumer does all that
-        for you. `message_filter` takes only what matches and leaves the rest to others (shared groups). Raises
-        TopicNotFound, WrongGroupMode, InvalidFilter.
+        Without a `group` it is that named "default", of the topics' namespace. They are yours for
+        `visibility_s` seconds (None: as the group has it): ack, nack or extend them in that time. With
+        `auto_ack` they are done as soon as they are returned, and lost if you crash. `mode` is how the group
+        has to share the topics; with "exclusive" the call takes part under the name `consumer`. A consumer does
+        all that for you. `message_filter` takes only what matches and leaves the rest to others (shared
+        groups). Raises TopicNotFound, WrongGroupMode, InvalidFilter.
         """
         call = message_calls.receive(
             topics,
@@ -235,7 +238,7 @@ class AsyncClient:
         call = message_calls.extend(receipts, visibility_s=visibility_s)
         return raised_if_one(receipts, await self.caller.perform(call))
 
-    async def ack_message_id(self, message_id: str | Sequence[str], *, group: str = "default") -> list[Settled]:
+    async def ack_message_id(self, message_id: str | Sequence[str], *, group: str | None = None) -> list[Settled]:
         """As `ack`, by the ids of messages that were delivered to the group. For one id NotDelivered is raised where it
         was not."""
         ids = [message_id] if isinstance(message_id, str) else message_id
@@ -314,7 +317,7 @@ class AsyncClient:
         self,
         topics: str | Sequence[str],
         *,
-        group: str = "default",
+        group: str | None = None,
         mode: "Mode | None" = None,
         consumer: str | None = None,
         auto_ack: bool = False,
@@ -352,7 +355,7 @@ class AsyncClient:
         self,
         topics: str | Sequence[str],
         *,
-        group: str = "default",
+        group: str | None = None,
         mode: "Mode | None" = None,
         concurrency: int = 1,
         **settings: "Unpack[ConsumerArguments]",

@@ -16,6 +16,7 @@ from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
 from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks, Receipts
+from acklog.client.namespaces import Namespaces
 from acklog.client.redrives import Redrives
 from acklog.client.scheduled import Scheduled
 from acklog.client.schedules import Schedules
@@ -106,6 +107,7 @@ class Client:
         self.redrives = Redrives(self._background, lambda: self._async.redrives)
         self.tokens = Tokens(self._background, lambda: self._async.tokens)
         self.audit = AuditLog(self._background, lambda: self._async.audit)
+        self.namespaces = Namespaces(self._background, lambda: self._async.namespaces)
         self.cluster = Cluster(self._background, lambda: self._async.cluster)
 
     @property
@@ -192,7 +194,7 @@ class Client:
         self,
         topics: str | Sequence[str],
         *,
-        group: str = "default",
+        group: str | None = None,
         max_messages: int = 10,
         max_bytes: int | None = None,
         wait_s: float = 0,
@@ -204,11 +206,12 @@ class Client:
     ) -> Received:
         """Lease up to `max_messages` messages, waiting up to `wait_s` seconds (20 at most) for the first.
 
-        They are yours for `visibility_s` seconds (None: as the group has it): ack, nack or extend them in that time.
-        With `auto_ack` they are done as soon as they are returned, and lost if you crash. `mode` is how the group has
-        to share the topics; with "exclusive" the call takes part under the name `consumer`. A consumer does all that
-        for you. `message_filter` takes only what matches and leaves the rest to others (shared groups). Raises
-        TopicNotFound, WrongGroupMode, InvalidFilter.
+        Without a `group` it is that named "default", of the topics' namespace. They are yours for
+        `visibility_s` seconds (None: as the group has it): ack, nack or extend them in that time. With
+        `auto_ack` they are done as soon as they are returned, and lost if you crash. `mode` is how the group
+        has to share the topics; with "exclusive" the call takes part under the name `consumer`. A consumer does
+        all that for you. `message_filter` takes only what matches and leaves the rest to others (shared
+        groups). Raises TopicNotFound, WrongGroupMode, InvalidFilter.
         """
         return self._run(
             lambda: self._async.receive(
@@ -244,7 +247,7 @@ class Client:
         `ack` does."""
         return self._run(lambda: self._async.extend(receipts, visibility_s=visibility_s))
 
-    def ack_message_id(self, message_id: str | Sequence[str], *, group: str = "default") -> list[Settled]:
+    def ack_message_id(self, message_id: str | Sequence[str], *, group: str | None = None) -> list[Settled]:
         """As `ack`, by the ids of messages that were delivered to the group. For one id NotDelivered is raised where it
         was not."""
         return self._run(lambda: self._async.ack_message_id(message_id, group=group))
@@ -323,7 +326,7 @@ class Client:
         self,
         topics: str | Sequence[str],
         *,
-        group: str = "default",
+        group: str | None = None,
         mode: "Mode | None" = None,
         consumer: str | None = None,
         auto_ack: bool = False,
@@ -361,7 +364,7 @@ class Client:
         self,
         topics: str | Sequence[str],
         *,
-        group: str = "default",
+        group: str | None = None,
         mode: "Mode | None" = None,
         concurrency: int = 1,
         **settings: "Unpack[ConsumerArguments]",

@@ -32,6 +32,7 @@ from acklog.messages import (
 )
 from acklog.tracing import current_trace
 from acklog.wire.limits import NACK_REASON_BYTES_MAX, RECEIPTS_MAX, REQUEST_MESSAGES_MAX
+from acklog.wire.names import default_group_of
 from acklog.wire.tracing import TRACEPARENT
 
 Acks = int | str | None
@@ -134,7 +135,7 @@ def read_stored(response: Response, count: int) -> list[Sent | AcklogError]:
 def receive(
     topics: str | Sequence[str],
     *,
-    group: str,
+    group: str | None,
     max_messages: int,
     max_bytes: int | None,
     wait_s: float,
@@ -145,11 +146,12 @@ def receive(
     member_epoch: int | None = None,
     message_filter: str | None = None,
 ) -> Call[Received]:
-    """Leases messages within `wait_s` seconds. `member_epoch` is what a member of an exclusive group was told last."""
+    """Leases messages within `wait_s` seconds. `group` None is the default one. `member_epoch` is what a member of an
+    exclusive group was told last."""
     names = [topics] if isinstance(topics, str) else topics
     query: list[tuple[str, object | None]] = [
         *(("queue", name) for name in names),
-        ("group", group),
+        ("group", group_of(names, group)),
         ("max", max_messages),
         ("maxBytes", max_bytes),
         ("waitSeconds", _seconds(wait_s) or None),
@@ -182,8 +184,14 @@ def extend(receipts: Receipts, *, visibility_s: float) -> Call[list[Settled]]:
     return _settle("/extend", receipts, {"visibilitySeconds": _seconds(visibility_s)})
 
 
-def ack_message_ids(message_ids: Sequence[str], *, group: str) -> Call[list[Settled]]:
-    return _settle_items("/ack", "messageIds", message_ids, {"group": group})
+def group_of(topics: Sequence[str], group: str | None) -> str:
+    """The group, or where none is named the default one of the topics' namespace."""
+    return default_group_of(topics[0] if topics else "") if group is None else group
+
+
+def ack_message_ids(message_ids: Sequence[str], *, group: str | None) -> Call[list[Settled]]:
+    """`group` None: the server's default one, of the namespace that the messages are in."""
+    return _settle_items("/ack", "messageIds", message_ids, {} if group is None else {"group": group})
 
 
 def look(message_id: str) -> Call[LookedAt]:

@@ -6,8 +6,6 @@ import typer
 
 from acklog.command.topic_names import complete_dead_letter_topics, complete_groups, complete_topics
 
-DEFAULT_GROUP = "default"
-
 TopicArgument = Annotated[
     str, typer.Argument(metavar="TOPIC", help="The topic.", autocompletion=complete_topics, show_default=False)
 ]
@@ -22,6 +20,16 @@ DeadLetterTopicArgument = Annotated[
 ]
 GroupOption = Annotated[
     str, typer.Option("--group", "-g", metavar="GROUP", help="The group.", autocompletion=complete_groups)
+]
+DefaultGroupOption = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        "-g",
+        metavar="GROUP",
+        help="The group [default; in a namespace NAMESPACE/default].",
+        autocompletion=complete_groups,
+    ),
 ]
 ReceiptsArgument = Annotated[
     list[str] | None,

@@ -41,6 +41,7 @@ CATALOGUE = {
     "lag": CommandEntry(ADMINISTRATION, f"{_HOME}.lag", "How far groups are behind."),
     "seek": CommandEntry(ADMINISTRATION, f"{_HOME}.seek", "Send a group back, or forward."),
     "tokens": CommandEntry(OPERATION, f"{_HOME}.tokens", "Stored tokens: create, list, rotate, revoke."),
+    "namespaces": CommandEntry(OPERATION, f"{_HOME}.namespaces", "Namespaces: list, show, create, set, delete."),
     "can": CommandEntry(OPERATION, f"{_HOME}.can", "What a token may do, and which right says so."),
     "audit": CommandEntry(OPERATION, f"{_HOME}.audit", "Who did what, and who was refused."),
     "doctor": CommandEntry(OPERATION, f"{_HOME}.doctor", "Look at a server, and say what is wrong with it."),

@@ -12,13 +12,14 @@ from acklog.command.failures import UsageError, near_names
 from acklog.command.log_ends import log_end, log_start, read_range
 from acklog.command.undone import progress_of, undone_messages
 from acklog.wire.limits import MAX_ATTEMPTS_MAX
+from acklog.wire.names import in_namespace, namespace_of
 
 if TYPE_CHECKING:
     from acklog import Client
     from acklog.catalog import GroupOffsets, PartitionState
     from acklog.messages import FailedAttempt, StoredMessage
 
-GROUP = "acklog-dlq"
+_GROUP = "acklog-dlq"
 HEADER_PREFIX = "acklog-dead-letter-"
 SUFFIX = ".dlq"
 
@@ -79,6 +80,11 @@ class DeadLetterTopic:
     newest: "StoredMessage | None"
 
 
+def reader_of(topic: str = "") -> str:
+    """This command's own group, of the namespace that the letters are in."""
+    return in_namespace(namespace_of(topic), _GROUP)
+
+
 def dead_letter_topics(client: "Client") -> list[DeadLetterTopic]:
     """Every topic whose name ends in .dlq, or which a group has chosen for its dead letters."""
     chosen = _chosen_names(client)
@@ -105,7 +111,7 @@ def describe(client: "Client", name: str) -> DeadLetterTopic:
     """One dead-letter topic. Raises TopicNotFound."""
     states = client.topics.get(name).partition_states
     letters = sum(log_end(state) - log_start(state) for state in states)
-    unhandled = unhandled_count(states, progress_of(client, GROUP, name))
+    unhandled = unhandled_count(states, progress_of(client, reader_of(name), name))
     return DeadLetterTopic(name, letters, unhandled, _newest(client, name, states))
 
 
@@ -125,25 +131,25 @@ def unhandled_letters(client: "Client", name: str, count: int) -> "list[StoredMe
         client,
         name,
         client.topics.get(name).partition_states,
-        group=GROUP,
-        progress=progress_of(client, GROUP, name),
+        group=reader_of(name),
+        progress=progress_of(client, reader_of(name), name),
         is_from_latest=False,
         messages_max=count,
     )
     return [each.message for each in undone]
 
 
-def ensure_group(client: "Client") -> None:
-    """The command's own group is there. Raises AcklogError."""
-    client.groups.create(GROUP, max_attempts=MAX_ATTEMPTS_MAX)
+def ensure_reader(client: "Client", topic: str) -> None:
+    """The command's own group for these letters is there. Raises AcklogError."""
+    client.groups.create(reader_of(topic), max_attempts=MAX_ATTEMPTS_MAX)
 
 
 def purge(client: "Client", name: str, states: "Sequence[PartitionState]") -> None:
     """Let every letter that `states` count be handled. Those that came since are not touched. Raises AcklogError."""
-    ensure_group(client)
+    ensure_reader(client, name)
     for state in states:
         if log_end(state) > log_start(state):
-            result = client.groups.seek(GROUP, name, to_offset=log_end(state), partition=state.partition)
+            result = client.groups.seek(reader_of(name), name, to_offset=log_end(state), partition=state.partition)
             raise_first_problem(result.partitions)
 
 

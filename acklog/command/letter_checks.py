@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acklog.command.checkup import Check, names_text, ok, warn
-from acklog.command.dead_letters import GROUP, dead_letter_topics
+from acklog.command.dead_letters import dead_letter_topics, reader_of
 from acklog.command.log_ends import log_end, log_start
 from acklog.command.times import duration_text
 from acklog.command.undone import progress_of
@@ -57,7 +57,7 @@ def letter_checks(client: "Client", *, now_ms: Callable[[], int]) -> Iterator[Ch
 
 def _waiting(client: "Client", name: str, now_ms: int) -> _Waiting:
     topic = client.topics.get(name)
-    progress = progress_of(client, GROUP, name)
+    progress = progress_of(client, reader_of(name), name)
     begins = {} if progress is None else {each.partition: each.progress for each in progress.offsets}
     times_ms: list[int] = []
     recent = 0

@@ -1,13 +1,14 @@
 """What a message's state in a group means: in words, and what one can do about it."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from acklog.command.explanation import Explanation
 from acklog.command.in_flight_limits import limited
 from acklog.command.times import ago_text, clock_text, duration_text
 from acklog.command.views import Cell, Style
+from acklog.wire.name_patterns import is_pattern_for
+from acklog.wire.names import local_name
 
 if TYPE_CHECKING:
     from acklog.catalog import Group
@@ -36,8 +37,8 @@ def dead_letter_topic(topic: str, group: "Group | None", name: str) -> str:
     """Where the group's dead letters of the topic go. Names that are too long together are cut by the server."""
     chosen = None if group is None else group.settings.dead_letter_topic
     sources = None if group is None else group.dead_letter_sources
-    is_source = sources is None or any(fnmatchcase(topic, pattern) for pattern in sources)
-    return chosen if chosen and chosen != topic and is_source else f"{topic}.{name}.dlq"
+    is_source = sources is None or any(is_pattern_for(pattern, topic) for pattern in sources)
+    return chosen if chosen and chosen != topic and is_source else f"{topic}.{local_name(name)}.dlq"
 
 
 def explain_state(

@@ -23,4 +23,6 @@ def _advice(quota: str) -> str:
         return f"Send less, or raise it: acklog topics update {name} --quota-messages unlimited."
     if kind == "group":
         return f"Receive less often, or raise it: acklog groups update {name} --quota-messages unlimited."
+    if kind == "namespace":
+        return f"Do less in it, or raise it: acklog namespaces set {name} --quota-messages unlimited."
     return "Slow down who has that token, or raise its quota in the gateways' tokens file."

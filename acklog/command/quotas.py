@@ -29,11 +29,11 @@ def topic_quota_changes(messages: str | None, size: str | None, requests: str | 
     """What the options name of what may be sent. Raises UsageError."""
     changes: TopicChanges = {}
     if messages is not None:
-        changes["send_messages_per_second"] = _per_second(messages, field="--quota-messages")
+        changes["send_messages_per_second"] = parse_per_second(messages, field="--quota-messages")
     if size is not None:
-        changes["send_bytes_per_second"] = _per_second(size, field="--quota-bytes")
+        changes["send_bytes_per_second"] = parse_per_second(size, field="--quota-bytes")
     if requests is not None:
-        changes["send_requests_per_second"] = _per_second(requests, field="--quota-requests")
+        changes["send_requests_per_second"] = parse_per_second(requests, field="--quota-requests")
     return changes
 
 
@@ -41,11 +41,11 @@ def group_quota_changes(messages: str | None, size: str | None, requests: str | 
     """What the options name of what may be received. Raises UsageError."""
     changes: GroupChanges = {}
     if messages is not None:
-        changes["receive_messages_per_second"] = _per_second(messages, field="--quota-messages")
+        changes["receive_messages_per_second"] = parse_per_second(messages, field="--quota-messages")
     if size is not None:
-        changes["receive_bytes_per_second"] = _per_second(size, field="--quota-bytes")
+        changes["receive_bytes_per_second"] = parse_per_second(size, field="--quota-bytes")
     if requests is not None:
-        changes["receive_requests_per_second"] = _per_second(requests, field="--quota-requests")
+        changes["receive_requests_per_second"] = parse_per_second(requests, field="--quota-requests")
     return changes
 
 
@@ -71,7 +71,7 @@ def _rows(messages: int | None, size_bytes: int | None, requests: int | None) ->
     return [("quota", f"{text} per second")] if text else []
 
 
-def _per_second(text: str, *, field: str) -> int | None:
+def parse_per_second(text: str, *, field: str) -> int | None:
     """None for no quota. Raises UsageError."""
     found = parse_size_bytes(text, field=field, may_be_unlimited=True)
     if found == UNLIMITED:

@@ -22,11 +22,18 @@ def complete_dead_letter_topics(context: typer.Context, incomplete: str) -> list
     return [name for name in complete_topics(context, incomplete) if name.endswith(".dlq")]
 
 
+def complete_namespaces(context: typer.Context, incomplete: str) -> list[str]:
+    """The namespaces that the token may do something in, and that begin like that."""
+    return [name for name in _ask(context, "namespaces") if name.startswith(incomplete)]
+
+
 def _ask(context: typer.Context, what: str) -> list[str]:
     session = context.find_object(Session) or Session(Surroundings.of_process())
     session.options.timeout_s = min(session.options.timeout_s, TIMEOUT_S)
     try:
         with session.client() as client:
+            if what == "namespaces":
+                return [each.name for each in client.namespaces.list()]
             listed = client.topics.list() if what == "topics" else client.groups.list()
             return [each.name for each in listed]
     except Exception:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypedDict
 
 from acklog.client.member_calls import MemberSubscription
+from acklog.client.message_calls import group_of
 from acklog.consumer.consumer_settings import ConsumerOptions, ConsumerSettings
 from acklog.consumer.lanes import Lanes, Line, key_lane
 from acklog.consumer.partition_lanes import PartitionLanes
@@ -71,7 +72,7 @@ class ConsumerArguments(ConsumerOptions, MemberOptions, total=False):
 def source_and_settings(
     topics: str | Sequence[str],
     *,
-    group: str,
+    group: str | None,
     mode: Mode | None,
     consumer: str | None,
     auto_ack: bool,
@@ -84,6 +85,7 @@ def source_and_settings(
     message_filter: str | None = others.pop("message_filter", None)  # type: ignore[assignment]
     settings = ConsumerSettings(**others)  # type: ignore[arg-type]
     names = [topics] if isinstance(topics, str) else list(topics)
+    group = group_of(names, group)
     if mode in {"keyOrdered", "exclusive"} and auto_ack:
         raise InvalidArgument("with auto_ack nothing keeps an order: it is for shared groups", field="auto_ack")
     if mode in {"keyOrdered", "exclusive"} and message_filter is not None:

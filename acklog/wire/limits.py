@@ -8,6 +8,7 @@ MESSAGE_TEXT_BYTES_MAX = 4 * 1024 * 1024  # of one message: its body, its header
 GZIP_MEMBERS_MAX = 4096  # of a body; a block compressor makes one for every 64 KiB
 
 NAME_LENGTH_MAX = 249  # topics, as in Kafka: a directory name with a suffix must stay below 255 bytes
+NAMESPACE_LENGTH_MAX = 64  # of what is before the `/` of a name; the whole is bounded as names without one are
 KEY_BYTES_MAX = 1024
 DEDUP_KEY_BYTES_MAX = 128  # SQS: MessageDeduplicationId
 CONSUMER_NAME_LENGTH_MAX = 128
@@ -74,6 +75,8 @@ PRODUCE_RETRIES_MS = 60 * 1000  # how long after its first try a gateway may sen
 COMPACTION_LAG_MS_DEFAULT = 24 * 60 * 60 * 1000  # after which a message with a later one of its key is removed
 TOMBSTONE_RETENTION_MS_DEFAULT = 24 * 60 * 60 * 1000
 RETENTION_MS_DEFAULT = 7 * 24 * 60 * 60 * 1000
+NAMESPACE_COUNT_MAX = 1_000_000  # of what a namespace may be limited to; beyond it the cluster's limits count
+NAMESPACES_LISTED_MAX = 1_000
 QUOTA_PER_SECOND_MAX = 1_000_000_000_000  # units, such as bytes; beyond it a quota is none
 
 TOKEN_NAME_LENGTH_MAX = 128

@@ -45,7 +45,13 @@ class ProblemCode(Problem, Enum):
     TLS_REQUIRED = Problem(400, False, "The server is called by https here, and not by http")
     HOST_NOT_ALLOWED = Problem(421, False, "The server is not served under this name")
     ORIGIN_NOT_ALLOWED = Problem(403, False, "A web page of another origin may not do this")
+    NAMESPACE_MISMATCH = Problem(400, False, "A group and its topics are not of one namespace")
     # What it is about
+    NAMESPACE_NOT_FOUND = Problem(404, False, "There is no such namespace")
+    NAMESPACE_EXISTS = Problem(409, False, "The namespace exists with other settings")
+    NAMESPACE_NOT_EMPTY = Problem(409, False, "The namespace has topics or groups")
+    NAMESPACE_FULL = Problem(409, False, "The namespace has as much as its settings allow")
+    TOO_MANY_NAMESPACES = Problem(409, False, "There are as many namespaces as may be")
     TOPIC_NOT_FOUND = Problem(404, False, "There is no such topic")
     PARTITION_NOT_FOUND = Problem(404, False, "The topic has no such partition")
     PARTITION_DECOMMISSIONED = Problem(409, False, "The partition takes no new messages any more")

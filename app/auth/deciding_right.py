@@ -1,8 +1,8 @@
 """Which right decides: for people who want to know why."""
 
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from acklog.wire.name_patterns import is_pattern_for
 from app.auth.right import Effect, Right
 from cluster.model.action import Action
 
@@ -27,7 +27,7 @@ def deciding_on_cluster(rights: tuple[Right, ...], action: Action) -> DecidingRi
 
 
 def _names(patterns: tuple[str, ...], name: str) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return any(is_pattern_for(pattern, name) for pattern in patterns)
 
 
 def _decided(found: list[Right]) -> DecidingRight:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from acklog.wire.name_patterns import covers
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.auth.right import Effect, Right
@@ -10,8 +11,8 @@ from cluster.model.action import Action
 
 
 def require_giving(giver: Principal, rights: Iterable[Right]) -> None:
-    """Patterns are not compared with each other: each that is given is one that the giver has, or the giver has the
-    action everywhere. Raises ServerError FORBIDDEN."""
+    """Each pattern that is given is one that the giver has, or of a namespace of which the giver has the action on
+    everything, or the giver has it everywhere. Raises ServerError FORBIDDEN."""
     for right in rights:
         if right.effect is Effect.DENY:
             continue
@@ -24,6 +25,6 @@ def require_giving(giver: Principal, rights: Iterable[Right]) -> None:
 
 def _require_all(action: Action, kind: str, given: tuple[str, ...], own: tuple[str, ...] | None) -> None:
     for pattern in given:
-        if own is not None and pattern not in own:
+        if own is not None and not any(covers(each, pattern) for each in own):
             detail = f"the token has no right itself to {action.value} on {kind} {pattern!r}, and cannot give it"
             raise ServerError(ProblemCode.FORBIDDEN, detail)

@@ -73,6 +73,12 @@ class Principal:
     def may_on_every_group(self, action: Action) -> bool:
         return self.rights.groups.everywhere & action.bit != 0
 
+    def knows_namespace(self, namespace: str) -> bool:
+        """Who may do anything in it, or sees to the cluster, may be told that it is there."""
+        rights = self.rights
+        in_it = rights.topics.in_namespace(namespace) | rights.groups.in_namespace(namespace)
+        return in_it != 0 or rights.cluster & Action.MANAGE.bit != 0
+
     def may_somewhere(self, action: Action) -> bool:
         return self.rights.somewhere & action.bit != 0
 
@@ -99,6 +105,11 @@ class Principal:
     def require_on_cluster(self, action: Action) -> None:
         if not self.rights.cluster & action.bit:
             self._refuse(action, CLUSTER)
+
+    def require_namespace(self, namespace: str) -> None:
+        """For a look at it."""
+        if not Principal.knows_namespace(self, namespace):
+            self._refuse(Action.LOOK, f"namespace {namespace[:_SHOWN_MAX]!r}")
 
     def require_everything(self, action: Action) -> None:
         """For what names topics and groups of all."""

@@ -47,6 +47,10 @@ class NamedRights:
                 self._known[name] = bits
         return bits
 
+    def in_namespace(self, namespace: str) -> int:
+        """What is allowed for some name of the namespace, as far as that can be told without one."""
+        return self._allowed.bits_in(namespace) & ~self._denied.bits_of_all_in(namespace)
+
     def patterns_of(self, bit: int) -> tuple[str, ...] | None:
         """For what is allowed of one action, each once; None where patterns do not say it, as some of it is denied."""
         return None if self._denied.all_bits & bit else self._allowed.with_bit(bit)

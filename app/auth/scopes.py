@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from enum import Enum
 
+from acklog.wire.name_patterns import EVERY_NAME_IN_NONE, every_name_in, parts_of
+from acklog.wire.names import SEPARATOR
 from app.auth.right import EVERY, Effect, Right
 from cluster.model.action import Action
 
@@ -36,8 +38,8 @@ def rights_of_scopes(
     scopes: Sequence[Scope], topics: tuple[str, ...], groups: tuple[str, ...] | None
 ) -> tuple[Right, ...]:
     """`groups` None, as in files that know nothing of groups: a token for every topic is for every group. One for some
-    topics may read them with any group, and neither sees nor changes groups."""
-    used = EVERY if groups is None else groups
+    topics may read them with any group that may read them, and neither sees nor changes groups."""
+    used = _reading(topics) if groups is None else groups
     seen = used if groups is not None or topics == EVERY else ()
     found: list[Right] = []
     for scope in dict.fromkeys(scopes):
@@ -54,6 +56,14 @@ def rights_of_scopes(
             Right(effect=Effect.ALLOW, actions=on_cluster, is_for_cluster=True, source=source),
         ]
     return tuple(each for each in found if each.actions)
+
+
+def _reading(topics: tuple[str, ...]) -> tuple[str, ...]:
+    """Patterns of all groups that may read such topics: those of the same namespaces."""
+    if topics == EVERY:
+        return EVERY
+    namespaces = [SEPARATOR.join(parts_of(pattern)[:-1]) for pattern in topics]
+    return tuple(dict.fromkeys(map(every_name_in, namespaces))) or (EVERY_NAME_IN_NONE,)
 
 
 def _allowed(

@@ -50,6 +50,9 @@ class TriedPrincipal(Principal):
     def may_on_every_group(self, action: Action) -> bool:
         return True
 
+    def knows_namespace(self, namespace: str) -> bool:
+        return True
+
     def may_somewhere(self, action: Action) -> bool:
         return True
 

@@ -1,14 +1,27 @@
-"""Names of topics and groups as they come in."""
+"""Names as they come in."""
 
 from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX
-from acklog.wire.names import name_fault
+from acklog.wire.names import full_name_fault, name_fault, namespace_fault
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 
 
 def check_name(name: str, *, field: str) -> None:
+    """Of a topic or a group. Raises ServerError INVALID_NAME."""
+    _refuse(full_name_fault(name), field)
+
+
+def check_plain_name(name: str, *, field: str) -> None:
+    """Of what is in no namespace by itself. Raises ServerError INVALID_NAME."""
+    _refuse(name_fault(name), field)
+
+
+def check_namespace(name: str) -> None:
     """Raises ServerError INVALID_NAME."""
-    fault = name_fault(name)
+    _refuse(namespace_fault(name), "namespace")
+
+
+def _refuse(fault: str | None, field: str) -> None:
     if fault is not None:
         raise ServerError(ProblemCode.INVALID_NAME, fault, field=field)
 

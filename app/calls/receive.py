@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from cluster.model.values import GroupMode, Topic
 from storage.rpc.messages import DeliveredMessage
 
-DEFAULT_GROUP = "default"
 IN_FLIGHT_LIMIT = "IN_FLIGHT_LIMIT"
 LIMITS = {
     IN_FLIGHT_LIMIT: "maxInFlight",

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from acklog.wire.identifiers import MessageId, Receipt
-from app.calls.receive import DEFAULT_GROUP
 from cluster.errors import ServerError
 
 Item = Receipt | MessageId | ServerError
@@ -11,14 +10,14 @@ Item = Receipt | MessageId | ServerError
 
 @dataclass(frozen=True, slots=True)
 class SettleCommand:
-    """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message
-    ids. `delay_ms` -1: by the group's back-off; `reason` goes with a nack. `kind` is what the items are: "receipt" or
-    "messageId"."""
+    """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message ids;
+    None: the default one of the topic's namespace. `delay_ms` -1: by the group's back-off; `reason` goes with a nack.
+    `kind` is what the items are: "receipt" or "messageId"."""
 
     action: str
     items: list[Item]
     is_batch: bool
-    group: str = DEFAULT_GROUP
+    group: str | None = None
     delay_ms: int = -1
     visibility_ms: int = 0
     kind: str = "receipt"

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from app.processes.embedded import NODE_ID
 from cluster.model import keys
 from cluster.model.codec import decode, encode
+from cluster.model.namespace import Namespace
 from cluster.model.values import Group, PartitionState, Topic
 from cluster.ports.coordination import NO_LEASE, KeyValue
 from cluster.stores.key_space import KeySpace
@@ -67,6 +68,7 @@ class _Catalogue:
         self._recovered: list[str] = []
         self._topics = {each.id: each for each in self._decoded(keys.TOPICS, Topic)}
         self._groups = {each.id: each for each in self._decoded(keys.GROUPS, Group)}
+        self._namespaces = self._decoded(keys.NAMESPACES, Namespace)
         self._states = {
             (each.topic_id, each.partition): each for each in self._decoded(keys.PARTITIONS, PartitionState)
         }
@@ -91,6 +93,8 @@ class _Catalogue:
             self._values.pop(keys.topic(self._topics.pop(topic_id).name), None)
         for group_id in [each for each in self._groups if self._is_deleted(each)]:
             self._values.pop(keys.group(self._groups.pop(group_id).name), None)
+        for namespace in [each for each in self._namespaces if self._is_deleted(each.id)]:
+            self._values.pop(keys.namespace(namespace.name), None)
 
     def give_topic(self, topic_id: str, number: int) -> None:
         """There is data of the partition: it gets a topic that has it, unless that was deleted."""

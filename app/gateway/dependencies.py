@@ -15,6 +15,7 @@ from app.gateway.shutdown import Shutdown
 from cluster.catalog.token_admin import Discard
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.namespace import Namespace, NamespaceSettings
 from cluster.model.recurring_schedule import RecurringSchedule
 from cluster.model.redrives import RedriveJob, RedrivePart
 from cluster.model.steering import PartitionOrder
@@ -147,6 +148,16 @@ class TokenAdministration(Protocol):
     async def revoke(self, name: str) -> None: ...
 
 
+class NamespaceAdministration(Protocol):
+    """`cluster.catalog.namespace_admin.NamespaceAdmin`, as far as a gateway uses it."""
+
+    async def get_or_create(self, name: str, settings: NamespaceSettings) -> tuple[Namespace, bool]: ...
+
+    async def update(self, name: str, revise: Callable[[NamespaceSettings], NamespaceSettings]) -> Namespace: ...
+
+    async def delete(self, name: str) -> None: ...
+
+
 class ClusterAdministration(Protocol):
     """`cluster.catalog.cluster_admin.ClusterAdmin`, as far as a gateway uses it. Each wish shows in the metadata view
     once its call returns; the controller carries it out later."""
@@ -187,6 +198,7 @@ class Gateway:
     recurring: RecurringAdministration
     redrives: RedriveAdministration
     stored_tokens: TokenAdministration
+    namespaces: NamespaceAdministration
     steering: ClusterAdministration
     nodes: NodeDirectory
     clock: Clock

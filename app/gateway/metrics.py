@@ -1,15 +1,17 @@
 """What the gateway counts, for Prometheus. Every label has a bounded number of values."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Protocol
 
 from prometheus_client import Gauge
 
 from app.gateway.audit_figures import AuditFigures
+from app.gateway.bounded_names import BoundedNames
 from app.gateway.exposition import SteppedRegistry
+from app.gateway.namespace_traffic import NamespaceTraffic
 from app.gateway.tallies import CounterTally, HistogramTally
+from cluster.metadata.namespace_state import NamespaceState
 
-OTHER = "other"
 _SETTLED = (
     "Deliveries settled, by their result: done, again (an ack of what was done before: each message is done once), "
 )
@@ -18,39 +20,12 @@ _LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 
 
 class Named(Protocol):
-    """Which topics and groups there are; None for what there is not."""
+    """Which topics, groups and namespaces there are; None for what there is not."""
 
     def topic(self, name: str) -> object | None: ...
     def group(self, name: str) -> object | None: ...
-
-
-class BoundedNames:
-    """The first `limit` names have a label of their own, as long as there is what they name; all others share
-    `other`."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._names: dict[str, str] = {}
-        self._missing: set[str] = set()
-
-    def keep(self, exists: Callable[[str], bool]) -> set[str]:
-        """To be called before each scrape: names that are gone give up their place, the second time that they are seen
-        to be. So the last that is counted of them is scraped once, and a name that is about to be known stays. Returns
-        those that are forgotten: what is counted under them is to be forgotten, too."""
-        missing = {name for name in self._names if not exists(name)}
-        gone = missing & self._missing
-        for name in gone:
-            del self._names[name]
-        self._missing = missing - gone
-        return gone
-
-    def label(self, name: str) -> str:
-        label = self._names.get(name)
-        if label is None:
-            label = name if len(self._names) < self._limit else OTHER
-            if label is not OTHER:
-                self._names[name] = label
-        return label
+    @property
+    def namespaces(self) -> NamespaceState: ...
 
 
 class Metrics:
@@ -117,6 +92,7 @@ class Metrics:
             self._let_through,
         ):
             self.registry.register(tally)
+        self.namespaces = NamespaceTraffic(self.registry, names_max=names_max)
 
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """`route` is a path template and `method` one that the route takes, or OTHER."""
@@ -171,12 +147,13 @@ class Metrics:
 
         def is_of_something(quota: str) -> bool:
             kind, _, rest = quota.partition("/")
-            look_up = {"topic": named.topic, "group": named.group}.get(kind)
-            return look_up is None or look_up(rest.partition("/")[0]) is not None
+            look_up = {"topic": named.topic, "group": named.group, "namespace": named.namespaces.find}.get(kind)
+            return look_up is None or look_up(rest.rpartition("/")[0]) is not None
 
         topics = self._topics.keep(lambda name: named.topic(name) is not None)
         groups = self._groups.keep(lambda name: named.group(name) is not None)
         quotas = self._quotas.keep(is_of_something)
+        self.namespaces.forget_what_is_gone(lambda name: named.namespaces.find(name) is not None)
         if topics:
             self._sent.forget(0, topics)
         for tally in (self._received, self._redelivered, self._consumer_calls) if topics or groups else ():

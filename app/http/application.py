@@ -13,6 +13,7 @@ from app.gateway.dependencies import Gateway
 from app.http.audit.audited_route import audit_routes
 from app.http.audit.refusal_watch import RefusalWatch
 from app.http.exchange.http_services import HttpServices
+from app.http.exchange.kept_slashes import KeptSlashes, KeptSlashRoute
 from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.problems import install_problem_handlers
 from app.http.protocol.direct_calls import DirectCalls
@@ -30,6 +31,7 @@ from app.http.routers.documentation import add_documentation, use_description
 from app.http.routers.groups import add_groups
 from app.http.routers.members import add_members
 from app.http.routers.messages import add_messages
+from app.http.routers.namespaces import add_namespaces
 from app.http.routers.operations import add_operations
 from app.http.routers.producers import add_producers
 from app.http.routers.records import add_records
@@ -91,6 +93,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
     )
+    app.router.route_class = KeptSlashRoute
     add_messages(app.router, services)
     add_settlements(app.router, services)
     add_recurring(app.router, services)
@@ -109,10 +112,12 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_unclean_elections(app.router, services)
     add_audit(app.router, services)
     add_tokens(app.router, services)
+    add_namespaces(app.router, services)
     add_operations(app.router, services)
     add_documentation(app.router, app, gateway.in_thread)
     use_description(app)
     install_problem_handlers(app)
     audit_routes(app, services)
     app.add_middleware(ObservedApplication, metrics=services.metrics, on_refused=RefusalWatch(services).answered)
+    app.add_middleware(KeptSlashes)
     return app

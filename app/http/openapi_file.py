@@ -13,6 +13,7 @@ from app.http.application import create_app
 from app.http.description.openapi import openapi_document, to_yaml
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.namespace_admin import NamespaceAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
@@ -45,6 +46,7 @@ def standalone_app() -> FastAPI:
         recurring=RecurringAdmin(store, metadata, clock=clock, entropy=entropy),
         redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
         stored_tokens=TokenAdmin(store, metadata, clock=clock, entropy=entropy),
+        namespaces=NamespaceAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=NoNodes(),
         clock=clock,

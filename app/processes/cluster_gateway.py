@@ -18,6 +18,7 @@ from app.gateway.traced_nodes import TracedNodes
 from app.processes.earlier_nodes import name_earlier_nodes
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.namespace_admin import NamespaceAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
@@ -86,6 +87,7 @@ async def start_cluster_gateway(
             recurring=RecurringAdmin(store, metadata, clock=clock, entropy=entropy),
             redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
             stored_tokens=TokenAdmin(store, metadata, clock=clock, entropy=entropy),
+            namespaces=NamespaceAdmin(store, metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, metadata, clock=clock),
             nodes=nodes if tracer is None else TracedNodes(nodes, tracer),
             clock=clock,

@@ -17,6 +17,7 @@ from app.processes.node_metrics import NodeCollector
 from app.processes.node_tracing import dead_letters_of, traced_node
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.namespace_admin import NamespaceAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
@@ -146,6 +147,7 @@ async def start_embedded(
         recurring=RecurringAdmin(store, metadata, clock=clock, entropy=entropy),
         redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
         stored_tokens=TokenAdmin(store, metadata, clock=clock, entropy=entropy),
+        namespaces=NamespaceAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=nodes if tracer is None else TracedNodes(nodes, tracer),
         clock=clock,

@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from prometheus_client.core import Metric
 
+from app.gateway.bounded_names import OTHER, BoundedNames
 from app.gateway.exposition import LabelledFamily, Labels
-from app.gateway.metrics import OTHER, BoundedNames
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.pauses import is_paused
 from storage.delivery.group_in_partition import GroupInPartition

@@ -5,22 +5,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from acklog.version import __version__
+from app.gateway.bounded_names import BoundedNames
 from app.gateway.exposition import LabelledFamily, Labels, SteppedCollector
-from app.gateway.metrics import BoundedNames
 from app.processes.group_metrics import GroupMetrics
+from app.processes.namespace_metrics import NamespaceMetrics
 from cluster.metadata.metadata_view import MetadataView
 from storage.node.storage_node import StorageNode
 from storage.node.vital_signs import VitalSigns
 
 
 class NodeCollector(SteppedCollector):
-    """`names_max` topics and as many groups are told apart; the rest together is "other"."""
+    """`names_max` topics, and as many groups and namespaces, are told apart; the rest together is "other"."""
 
     def __init__(self, node: StorageNode, metadata: MetadataView, *, names_max: int) -> None:
         self._node = node
         self._metadata = metadata
         self._topics = BoundedNames(names_max)
         self._by_group = GroupMetrics(node, metadata, self._topics, BoundedNames(names_max))
+        self._by_namespace = NamespaceMetrics(node, metadata, BoundedNames(names_max))
 
     def steps(self) -> Iterator[Metric | None]:
         node = self._node
@@ -43,6 +45,7 @@ class NodeCollector(SteppedCollector):
         yield from self._deleted()
         yield from self._filtered()
         yield from self._by_group.steps(signs.clock_ms)
+        yield from self._by_namespace.steps()
 
     def _vital_signs(self, signs: VitalSigns) -> Iterable[Metric]:
         yield _family("acklog_server_info", "1, with the server's version", ["version"], {(__version__,): 1})

@@ -15,6 +15,7 @@ from app.calls.blocked import (
     UnaskedPartition,
 )
 from app.calls.problem_item import problem_item
+from app.calls.same_namespace import check_same_namespace
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -42,10 +43,12 @@ class BlockedService:
         """The first ones, by topic, partition and offset; of all topics where none is named. Raises ServerError
         GROUP_NOT_FOUND, TOPIC_NOT_FOUND, INVALID_FIELD."""
         principal.require_progress_of(name)
+        for each in topic_names:
+            check_same_namespace(name, each, field="topic")
         group = await self._catalog.group(name)
         topics = [await self._catalog.topic(each, principal, Action.LOOK, field="topic") for each in topic_names]
         if not topic_names:
-            topics = [topic for topic in self._catalog.topics() if principal.may_on_topic(Action.LOOK, topic.name)]
+            topics = self._catalog.topics_beside(group, principal, Action.LOOK)
         places = [(topic, number) for topic in topics for number in self._numbers(topic)]
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
@@ -85,9 +88,12 @@ class BlockedService:
 
     async def _decide(self, name: str, action: str, command: BlockedCommand, principal: Principal) -> BlockedDecided:
         principal.require_on_group(Action.SEEK, name)
+        if isinstance(command, BlockedPlace | BlockedKey):
+            check_same_namespace(name, command.topic, field="topic")
         group = await self._catalog.group(name)
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
         topic, requests = await self._requests(group.id, action, command, principal)
+        check_same_namespace(name, topic.name, field="messageId")
 
         async def decide(request: BlockedRequest) -> BlockedResponse:
             def call(node: NodeApi, _remaining_ms: int) -> Awaitable[BlockedResponse]:

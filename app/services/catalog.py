@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from acklog.wire.names import namespace_of
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.names import check_name
@@ -153,6 +154,15 @@ class Catalog:
     def topics(self) -> list[Topic]:
         """All but Acklog's own, by name."""
         return [topic for topic in self._metadata.topics() if not is_internal(topic.name)]
+
+    def topics_beside(self, group: Group, principal: Principal, action: Action) -> list[Topic]:
+        """Those of the group's namespace that the principal may do this with, by name."""
+        namespace = namespace_of(group.name)
+        return [
+            topic
+            for topic in self.topics()
+            if namespace_of(topic.name) == namespace and principal.may_on_topic(action, topic.name)
+        ]
 
     def operated_topics(self, principal: Principal) -> list[Topic]:
         """All, by name: for operators. Raises ServerError FORBIDDEN."""

@@ -6,6 +6,7 @@ from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.commits import CommitFields, CommittedItem, CommitView, PositionFields
 from app.calls.problem_item import problem_item
+from app.calls.same_namespace import check_same_namespace
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders, Try
@@ -55,6 +56,8 @@ class CommitService:
         """A result per position, in order. Raises ServerError where all fail alike, and where the request itself is at
         fault; nothing is done then."""
         principal.require_on_group(Action.SETTLE, name)
+        for index, each in enumerate(fields.offsets):
+            check_same_namespace(name, each.topic, field=f"offsets[{index}].topic")
         commits = [await self._checked(index, each, principal) for index, each in enumerate(fields.offsets)]
         _refuse_twice(commits)
         group = await self._catalog.group(name)

@@ -1,9 +1,11 @@
 """Administration of groups, and of their progress."""
 
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
+from acklog.wire.names import namespace_of
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.group_modes import check_mode
@@ -18,6 +20,7 @@ from app.calls.groups import (
 from app.calls.mode_settings import check_mode_settings
 from app.calls.names import check_name
 from app.calls.problem_item import problem_item
+from app.calls.same_namespace import check_same_namespace
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -68,7 +71,7 @@ class GroupService:
         check_name(name, field="group")
         changes = fields.settings or GroupSettingsFields()
         check_mode_settings(changes, fields.mode or GroupMode.SHARED)
-        sources = _sources_of(changes, principal)
+        sources = _sources_of(name, changes, principal)
         existing = await self._catalog.latest_group(name)
         if existing is not None:
             _refuse_other_settings(existing, fields, sources)
@@ -91,7 +94,7 @@ class GroupService:
         principal.require_on_group(Action.MANAGE, name)
         check_name(name, field="group")
         changes = fields.settings or GroupSettingsFields()
-        sources = _sources_of(changes, principal)
+        sources = _sources_of(name, changes, principal)
         existing = await self._catalog.latest_group(name) or await self._catalog.group(name)
         if sources is not msgspec.UNSET:
             await self._require_what_it_reads(existing, principal)
@@ -165,7 +168,7 @@ class GroupService:
     ) -> list[AskedPlace]:
         """What the leaders of these topics' partitions say, of all that the principal may see where none is named. The
         first of each leader says who receives for the group. Raises ServerError."""
-        places = self._places(await self._topics(topic_names, principal, field))
+        places = self._places(await self._topics(group, topic_names, principal, field))
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
             raise ServerError(ProblemCode.INVALID_FIELD, detail, field=field)
@@ -180,7 +183,12 @@ class GroupService:
         group reads. Raises ServerError FORBIDDEN, also where that cannot be told, or UNAVAILABLE."""
         if principal.may_on_every_topic(Action.MANAGE):
             return
-        foreign = [topic for topic in self._catalog.topics() if not principal.may_on_topic(Action.MANAGE, topic.name)]
+        foreign = [
+            topic
+            for topic in self._catalog.topics()
+            if namespace_of(topic.name) == namespace_of(group.name)
+            and not principal.may_on_topic(Action.MANAGE, topic.name)
+        ]
         places = self._places(foreign)
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = "there are too many topics to tell what the group reads: it takes a token for every topic"
@@ -232,21 +240,24 @@ class GroupService:
 
         return await ask_each(places, positions)
 
-    async def _topics(self, names: list[str], principal: Principal, field: str) -> list[Topic]:
+    async def _topics(self, group: Group, names: list[str], principal: Principal, field: str) -> list[Topic]:
+        for name in names:
+            check_same_namespace(group.name, name, field=field)
         if names:
             return [await self._catalog.topic(name, principal, Action.LOOK, field=field) for name in names]
-        return [topic for topic in self._catalog.topics() if principal.may_on_topic(Action.LOOK, topic.name)]
+        return self._catalog.topics_beside(group, principal, Action.LOOK)
 
 
-def _sources_of(changes: GroupSettingsFields, principal: Principal) -> _Sources:
+def _sources_of(group_name: str, changes: GroupSettingsFields, principal: Principal) -> _Sources:
     """The topics that a change of the dead-letter topic is for, as no right goes further than the token's; UNSET where
-    it is not changed. Raises ServerError FORBIDDEN."""
+    it is not changed. Raises ServerError FORBIDDEN, NAMESPACE_MISMATCH."""
     target = changes.dead_letter_topic
     if isinstance(target, msgspec.UnsetType):
         return msgspec.UNSET
     if target is None:
         return None
     principal.require_on_topic(Action.MANAGE, target)
+    check_same_namespace(group_name, target, field="settings.deadLetterTopic")
     patterns = principal.topic_patterns(Action.MANAGE)
     if patterns is not None and len(patterns) > DEAD_LETTER_SOURCES_MAX:
         detail = f"the token has more than {DEAD_LETTER_SOURCES_MAX} patterns of topics: it takes one for every topic"
@@ -263,4 +274,4 @@ def _refuse_other_settings(group: Group, fields: GroupFields, sources: _Sources)
     existing = group.dead_letter_sources
     if is_chosen and existing is not None and (not sources or not set(sources) <= set(existing)):
         found.append(Difference("deadLetterSources", existing, sources))
-    refuse_differences(ProblemCode.GROUP_EXISTS, f"/groups/{group.name}", found)
+    refuse_differences(ProblemCode.GROUP_EXISTS, f"/groups/{quote(group.name, safe='')}", found)

@@ -7,6 +7,7 @@ from functools import partial
 
 import structlog
 
+from acklog.wire.name_patterns import covers
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.members import (
@@ -21,6 +22,7 @@ from app.calls.members import (
 )
 from app.calls.names import check_member
 from app.calls.patience import Patience
+from app.calls.same_namespace import check_pattern_of_namespace, check_same_namespace
 from app.services.catalog import Catalog
 from app.services.membership import GroupMembership
 from app.services.waiting import WaitingRequests
@@ -46,12 +48,16 @@ class MemberService:
 
     async def join(self, group_name: str, member: str, fields: JoinFields, principal: Principal) -> MemberAssignment:
         """Also for a member that is there: it subscribes to this from now on. Raises ServerError TOPIC_NOT_FOUND,
-        MEMBER_EXISTS, TOO_MANY_MEMBERS."""
+        NAMESPACE_MISMATCH, MEMBER_EXISTS, TOO_MANY_MEMBERS."""
         group = await self._group(group_name, member, principal)
+        for name in fields.topics:
+            check_same_namespace(group_name, name, field="topics")
+        for pattern in fields.patterns:
+            check_pattern_of_namespace(group_name, pattern, field="patterns")
         topics = [await self._catalog.topic(name, principal, Action.RECEIVE, field="topics") for name in fields.topics]
         own = principal.topic_patterns(Action.RECEIVE) if fields.patterns else None
         for pattern in fields.patterns:
-            if own is not None and pattern not in own:
+            if own is not None and not any(covers(each, pattern) for each in own):
                 detail = f"the token is not for all topics like {pattern!r}: it may name patterns of its own, or topics"
                 raise ServerError(ProblemCode.FORBIDDEN, detail, field="patterns")
         subscription = Subscription(

@@ -4,6 +4,7 @@ from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.groups import GroupView
 from app.calls.pauses import PauseCommand
+from app.calls.same_namespace import check_same_namespace
 from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
 from app.services.group_views import group_view
@@ -52,6 +53,8 @@ class PauseService:
 
     async def _named(self, name: str, command: PauseCommand, principal: Principal) -> Topic | None:
         principal.require_on_group(Action.MANAGE, name)
+        if command.topic is not None:
+            check_same_namespace(name, command.topic, field="topic")
         await self._catalog.group(name)
         if command.topic is None:
             return None

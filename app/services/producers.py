@@ -7,7 +7,7 @@ import structlog
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
-from app.calls.names import check_name
+from app.calls.names import check_plain_name
 from app.calls.producers import OpenFields, ProducerView
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
@@ -43,7 +43,7 @@ class ProducerService:
         Raises ServerError: INVALID_NAME, TOO_MANY_PRODUCERS, NODES_TOO_OLD, UNAVAILABLE, and as a send about its topic.
         """
         principal.require_somewhere(Action.SEND)
-        check_name(name, field="producer")
+        check_plain_name(name, field="producer")
         topic, _ = await self._catalog.topic_for_send(topic_name, principal, is_wanted=lambda _: True, field="topic")
         instance = fields.instance_id or id_from_bits(self._gateway.entropy.bits64())
         producer = await self._producers.open(topic, name, instance)

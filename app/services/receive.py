@@ -9,6 +9,7 @@ from app.auth.principal import Principal
 from app.calls.group_modes import check_keys_in_order, check_mode, check_takes_filters
 from app.calls.patience import Patience
 from app.calls.receive import IN_FLIGHT_LIMIT, LIMITS, ReceiveCommand, Received
+from app.calls.same_namespace import check_same_namespace
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
@@ -141,9 +142,11 @@ class ReceiveService:
 
 def _require_receive(command: ReceiveCommand, principal: Principal) -> None:
     """All that the call touches, before any of it is looked for: which of several topics there is shows nothing of the
-    others. Raises ServerError FORBIDDEN."""
+    others. Raises ServerError FORBIDDEN, NAMESPACE_MISMATCH."""
     actions = (Action.RECEIVE, Action.SETTLE) if command.auto_ack else (Action.RECEIVE,)
     for action in actions:
         principal.require_on_group(action, command.group)
         for name in command.queues:
             principal.require_on_topic(action, name)
+    for name in command.queues:
+        check_same_namespace(command.group, name, field="group")

@@ -39,7 +39,7 @@ class RecordsService:
     async def read(self, command: RecordsCommand, principal: Principal, patience: Patience) -> RecordsRead:
         """Raises ServerError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
         topic = await self._catalog.read_partition(command.topic, command.partition, principal)
-        await self._quotas.admit_read(principal)
+        await self._quotas.admit_read(topic, principal)
         request = RecordsRequest(
             topic.id,
             command.partition,
@@ -65,7 +65,7 @@ class RecordsService:
             leader_epoch=response.leader_epoch,
             high_watermark=response.high_watermark,
         )
-        self._quotas.charge_read(response, principal)
+        self._quotas.charge_read(response, topic, principal)
         return RecordsRead(topic, command.partition, response, command.until, command.message_filter)
 
     async def _first_offset(self, topic: Topic, command: RecordsCommand) -> int:

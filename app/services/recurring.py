@@ -2,6 +2,7 @@
 
 import base64
 from typing import TypeVar
+from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -9,7 +10,7 @@ from msgspec import UNSET, Raw, UnsetType
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal
-from app.calls.names import check_name
+from app.calls.names import check_plain_name
 from app.calls.recurring import RecurringListing, RecurringView, RecurringWish, TemplateView
 from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
@@ -49,7 +50,7 @@ class RecurringService:
         INVALID_FIELD, MISSING_FIELD.
         """
         principal.require_on_topic(Action.SEND, topic_name)
-        check_name(name, field="schedule")
+        check_plain_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, Action.SEND, field="topic")
         record = wish.record
         if isinstance(record, UnsetType):
@@ -64,13 +65,13 @@ class RecurringService:
         make("", self._clock.now_ms())  # what is wrong is said before anything is asked
         found, is_created = await self._recurring.get_or_create(topic, name, make)
         if not is_created:
-            _refuse_other(found, wish, f"/topics/{topic.name}/schedules/{name}")
+            _refuse_other(found, wish, f"/topics/{quote(topic.name, safe='')}/schedules/{name}")
         return self._view(found, topic), is_created
 
     async def update(self, topic_name: str, name: str, wish: RecurringWish, principal: Principal) -> RecurringView:
         """Change what `wish` names. Raises SCHEDULE_NOT_FOUND, INVALID_CRON, INVALID_FIELD."""
         principal.require_on_topic(Action.SEND, topic_name)
-        check_name(name, field="schedule")
+        check_plain_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, Action.SEND, field="topic")
         changed = await self._recurring.update(
             topic, name, lambda before, now_ms: _revised(before, wish, topic, now_ms)
@@ -80,7 +81,7 @@ class RecurringService:
     async def describe(self, topic_name: str, name: str, principal: Principal) -> RecurringView:
         """Raises SCHEDULE_NOT_FOUND."""
         principal.require_on_topic(Action.RECEIVE, topic_name)
-        check_name(name, field="schedule")
+        check_plain_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, Action.RECEIVE, field="topic")
         found = self._metadata.recurring.find(topic.id, name)
         if found is None:  # another gateway may have made it a moment ago
@@ -103,7 +104,7 @@ class RecurringService:
         """Nothing is sent any more, once the partition's leader has heard of it; to ask again is fine. Raises
         INVALID_NAME."""
         principal.require_on_topic(Action.SEND, topic_name)
-        check_name(name, field="schedule")
+        check_plain_name(name, field="schedule")
         await self._recurring.delete(await self._catalog.topic(topic_name, principal, Action.SEND, field="topic"), name)
 
     def _view(self, schedule: RecurringSchedule, topic: Topic) -> RecurringView:

@@ -3,9 +3,11 @@
 from msgspec import UNSET
 
 from acklog.wire.identifiers import MessageId
+from acklog.wire.names import local_name
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.redrives import RedriveCommand, RedriveListing, RedrivePartView, RedriveView
+from app.calls.same_namespace import check_same_namespace
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -36,6 +38,9 @@ class RedriveService:
         NODES_TOO_OLD."""
         principal.require_on_group(Action.SETTLE, name)
         principal.require_on_group(Action.SEND, name)
+        for field, topic_name in (("topic", command.topic), ("to", command.to)):
+            if topic_name is not None:
+                check_same_namespace(name, topic_name, field=field)
         group = await self._catalog.group(name)
         topic = await self._letters_topic(group, command.topic, principal)
         target = (
@@ -103,12 +108,11 @@ class RedriveService:
     async def _letters_topic(self, group: Group, name: str | None, principal: Principal) -> Topic:
         if name is not None:
             return await self._catalog.topic(name, principal, Action.SETTLE, field="topic")
-        ending, chosen = f".{group.name}.dlq", group.settings.dead_letter_topic
+        ending, chosen = f".{local_name(group.name)}.dlq", group.settings.dead_letter_topic
         found = [
             topic
-            for topic in self._catalog.topics()
-            if (topic.name.endswith(ending) or topic.name == chosen)
-            and principal.may_on_topic(Action.SETTLE, topic.name)
+            for topic in self._catalog.topics_beside(group, principal, Action.SETTLE)
+            if topic.name.endswith(ending) or topic.name == chosen
         ]
         if len(found) != 1:
             names = [topic.name for topic in found[:10]]

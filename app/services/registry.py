@@ -25,6 +25,7 @@ from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
 from app.services.members import MemberService
 from app.services.membership import GroupMembership
+from app.services.namespaces import NamespaceService
 from app.services.pauses import PauseService
 from app.services.producers import ProducerService
 from app.services.quotas import QuotaService
@@ -81,7 +82,7 @@ class Services:
         numbers = gateway.batch_numbers
         appends = LocalAppends(leaders) if numbers is None else NumberedAppends(leaders, numbers)
         self.producers = ProducerService(gateway, catalog, leaders)
-        quotas = QuotaService(gateway, QuotaBook(gateway, self.metrics), self.waiting)
+        quotas = QuotaService(gateway, QuotaBook(gateway, self.metrics), self.waiting, self.metrics.namespaces)
         send, settle, receive = _services_of_messages(gateway.tracer)
         self.send = send(gateway, catalog, leaders, appends, self.producers, quotas, self.metrics)
         self.settle = settle(gateway, catalog, leaders, self.metrics)
@@ -108,6 +109,7 @@ class Services:
         self.commits = CommitService(gateway, catalog, leaders, self.membership, self.metrics)
         self.cluster = ClusterService(gateway, catalog)
         self.tokens = TokenService(gateway)
+        self.namespaces = NamespaceService(gateway)
         audit_topic = AuditTopic(gateway, catalog, leaders, appends)
         self.audit_journal = AuditJournal(gateway, audit_topic, self.metrics.audit)
         self.audit_refusals = AuditRefusals(gateway, self.audit_journal, self.metrics.audit)

@@ -8,6 +8,7 @@ from app.auth.principal import Principal
 from app.calls.groups import ProgressView, SeekCommand, SeekItem, SeekView
 from app.calls.position_copy import CopiedItem, CopyFields, CopyView
 from app.calls.problem_item import problem_item
+from app.calls.same_namespace import check_same_namespace
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -35,6 +36,7 @@ class SeekService:
         """Set the group's progress, or only say where it would be. Raises ServerError when it failed everywhere and
         alike: what failed here may have been done there."""
         principal.require_on_group(Action.SEEK, name)
+        check_same_namespace(name, command.topic, field="topic")
         group = await self._catalog.group(name)
         if command.partition is None:
             topic = await self._catalog.topic(command.topic, principal, Action.SEEK, field="topic")
@@ -65,6 +67,7 @@ class SeekService:
         """Let the group go on where another one is, partition by partition; where that one has not read, it stays.
         Raises ServerError when it failed everywhere and alike, as `seek` does."""
         principal.require_on_group(Action.SEEK, name)
+        check_same_namespace(name, fields.from_group, field="from")
         group = await self._catalog.group(name)
         if fields.from_group == name:
             raise ServerError(ProblemCode.INVALID_FIELD, "is the group itself", field="from")

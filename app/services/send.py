@@ -26,7 +26,7 @@ from app.services.keyed_runs import Run, joined, keys_of
 from app.services.later_mapping import SinglesAnew, bring_back, is_to_be_placed_anew, to_place_anew, topic_after
 from app.services.parts_under_way import PartsUnderWay
 from app.services.producers import ProducerService
-from app.services.quotas import QuotaService, is_send_limited
+from app.services.quotas import QuotaService
 from app.services.send_plan import Part, SendPlanner, can_take_some, highest_partition, note_misplaced
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
@@ -86,7 +86,7 @@ class SendService:
         if produce.has_ttl:
             self._known_by_all.check(PROTOCOL_OF_TTL, TTL_WHAT)
         topic, is_created = await self._topic_for(produce, principal)
-        if is_send_limited(topic, principal):
+        if self._quotas.is_send_counted(topic, principal):
             await self._quotas.send(produce, topic, principal)
         topic = await self._catalog.grown(topic, highest_partition(produce))
         result = SendResult(
@@ -123,7 +123,7 @@ class SendService:
                 self._known_by_all.check(PROTOCOL_OF_TTL, TTL_WHAT)
         partition = self._planner.partition_of(message, topic)
         mapping = self._planner.placed_by(message, partition, topic)
-        if is_send_limited(topic, principal) and not self._quotas.try_send_one(message, topic, principal):
+        if self._quotas.is_send_counted(topic, principal) and not self._quotas.try_send_one(message, topic, principal):
             return None
         self._coalescer.enqueue(topic.id, partition, single.acks, _stored_as(message), waiter, mapping)
         return topic

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from acklog.wire.identifiers import MessageId, Receipt
+from acklog.wire.names import default_group_of
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.group_modes import check_acked_by_message_id
+from app.calls.same_namespace import namespace_mismatch
 from app.calls.settle import SettleCommand
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
@@ -268,14 +270,24 @@ class SettleService:
             faults = {place: unanswered.get(place, fault) for place, fault in left.items()}
         context = _Context(principal, faults)
         if settlement.kind == "messageId" and len(faults) < len(named):
-            try:
-                principal.require_on_group(Action.SETTLE, settlement.group)
-                group = await self._catalog.group(settlement.group)
-                check_acked_by_message_id(group)
-                context.group_id = group.id
-            except ServerError as fault:
-                context.group_fault = fault.with_traceback(None)
+            await self._find_group(settlement, [place for place in named if place not in faults], context)
         return context
+
+    async def _find_group(self, settlement: SettleCommand, places: Sequence[PartitionPlace], context: _Context) -> None:
+        """The group of message ids, that are in these partitions."""
+        topics = {place: self._catalog.topic_name(place[0]) or "" for place in places}
+        name = default_group_of(topics[places[0]]) if settlement.group is None else settlement.group
+        try:
+            context.principal.require_on_group(Action.SETTLE, name)
+            for place, topic in topics.items():
+                fault = namespace_mismatch(name, topic)
+                if fault is not None:
+                    context.faults[place] = fault
+            group = await self._catalog.group(name)
+            check_acked_by_message_id(group)
+            context.group_id = group.id
+        except ServerError as fault:
+            context.group_fault = fault.with_traceback(None)
 
     def _faults_at(self, places: Iterable[PartitionPlace], principal: Principal) -> dict[PartitionPlace, ServerError]:
         faults = {}

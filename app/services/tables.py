@@ -47,7 +47,7 @@ class TableService:
         if len(key.encode()) > KEY_BYTES_MAX:
             raise ServerError(ProblemCode.INVALID_FIELD, f"has more than {KEY_BYTES_MAX} bytes", field="key")
         topic = await self._catalog.compacted_topic(name, principal, Action.RECEIVE)
-        await self._quotas.admit_read(principal)
+        await self._quotas.admit_read(topic, principal)
         deadline_ms = self._leaders.deadline_in(self._timeout_ms)
         for rest in reversed(range(REMAPPED_MAX)):
             try:
@@ -59,7 +59,7 @@ class TableService:
                 topic = await topic_after(topic.mapping, topic.id, self._catalog)
         if found.record is None:
             raise ServerError(ProblemCode.KEY_NOT_FOUND, f"the key has no value in {name!r}", field="key")
-        self._quotas.charge_messages(1, len(found.record.body), principal)
+        self._quotas.charge_messages(1, len(found.record.body), topic, principal)
         return view_of(
             found.record,
             message_id=str(MessageId(topic.id, partition, found.leader_epoch, found.offset)),

@@ -1,6 +1,7 @@
 """Administration of topics."""
 
 from collections.abc import Sequence
+from urllib.parse import quote
 
 import msgspec
 
@@ -105,7 +106,7 @@ class TopicService:
         if partitions < topic.partitions:
             detail = (
                 f"the topic has {topic.partitions} partitions; they cannot be taken away, "
-                f"but decommissioned: PUT /topics/{topic.name}/decommissioned"
+                f"but decommissioned: PUT /topics/{quote(topic.name, safe='')}/decommissioned"
             )
             raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partitions")
         check_min_insync_replicas(config.min_insync_replicas, factor)
@@ -238,7 +239,7 @@ def _refuse_other_settings(topic: Topic, fields: TopicFields) -> None:
     """Raises ServerError TOPIC_EXISTS."""
     plain = msgspec.structs.replace(fields, config=None)
     found = [*differences(topic, plain), *differences(topic.config, fields.config, path="config.")]
-    refuse_differences(ProblemCode.TOPIC_EXISTS, f"/topics/{topic.name}", found)
+    refuse_differences(ProblemCode.TOPIC_EXISTS, f"/topics/{quote(topic.name, safe='')}", found)
 
 
 def topic_view(topic: Topic) -> TopicView:

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from acklog.wire.identifiers import MessageId, Receipt
+from acklog.wire.names import default_group_of
 from acklog.wire.tracing import DESTINATION, GROUP, MESSAGE_COUNT, OFFSET, PARTITION
 from app.auth.principal import Principal
 from app.calls.settle import SettleCommand
@@ -37,12 +38,12 @@ class TracedSettleService(SettleService):
         topic = self._metadata.topic_by_id(item.topic_id)
         name = item.topic_id if topic is None else topic.name
         span.rename(f"{settlement.action} {name}")
-        span.note({DESTINATION: name, GROUP: self._group_of(item, settlement)})
+        span.note({DESTINATION: name, GROUP: self._group_of(item, name, settlement)})
         if len(settlement.items) == 1:
             span.note({PARTITION: str(item.partition), OFFSET: item.offset})
 
-    def _group_of(self, item: Receipt | MessageId, settlement: SettleCommand) -> str:
+    def _group_of(self, item: Receipt | MessageId, topic: str, settlement: SettleCommand) -> str:
         if isinstance(item, MessageId):
-            return settlement.group
+            return default_group_of(topic) if settlement.group is None else settlement.group
         group = self._metadata.group_by_id(item.group_id)
         return item.group_id if group is None else group.name

@@ -8,11 +8,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from acklog.wire.names import name_fault
+from acklog.wire.names import NO_NAMESPACE, full_name_fault, name_fault
 from acklog.wire.problems import ProblemCode
 from cluster.backoff import Backoff
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model import keys
 from cluster.model.near_names import near_names
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
@@ -56,6 +57,8 @@ class CatalogSettings:
     tokens_max: int = 10_000
     """Stored tokens, those that have expired among them."""
 
+    namespaces_max: int = 1_000
+
     attempts_max: int = 10
     """Rounds of read, decide and compare-and-set."""
 
@@ -79,6 +82,9 @@ class NothingToWrite:
 
 Step = Write | NothingToWrite
 
+DecideWithin = Callable[[KeyValue | None, KeyValue | None], Step]
+"""Gets what there is of a key, and of its namespace."""
+
 
 class CatalogChanger:
     def __init__(
@@ -95,7 +101,12 @@ class CatalogChanger:
         Raises ServerError: what `decide` raises, CONFLICT, OUTCOME_UNKNOWN, UNAVAILABLE (nothing was done), TIMED_OUT
         (it was done, but does not show yet).
         """
-        await self._show(await self._settle(key, decide))
+        await self.change_within(NO_NAMESPACE, key, lambda item, _entry: decide(item))
+
+    async def change_within(self, namespace: str, key: str, decide: DecideWithin) -> None:
+        """As `change`, of what counts in a namespace. The view shows all that was there when the namespace's entry was
+        written last, whenever `decide` is asked."""
+        await self._show(await self._settle(namespace, key, decide))
 
     async def read(self, key: str) -> KeyValue | None:
         """As the store has it. Raises ServerError UNAVAILABLE."""
@@ -104,13 +115,13 @@ class CatalogChanger:
         except CoordinationUnavailableError as error:
             raise _unavailable(error) from error
 
-    async def _settle(self, key: str, decide: Callable[[KeyValue | None], Step]) -> int:
+    async def _settle(self, namespace: str, key: str, decide: DecideWithin) -> int:
         """The revision from which on the change shows."""
         unknown_rounds = 0
         for _ in range(self._settings.attempts_max):
             try:
                 item = await self._store.get(key)
-                step = decide(item)
+                step = decide(item, await self._entry(namespace))
                 if isinstance(step, NothingToWrite):
                     return item.mod_revision if item is not None else (await self._store.list(key)).revision
                 result = await self._store.transact(step.compares, step.operations)
@@ -129,6 +140,16 @@ class CatalogChanger:
             raise ServerError(ProblemCode.OUTCOME_UNKNOWN, "The coordination store did not say whether it was done.")
         raise ServerError(ProblemCode.CONFLICT, f"Others changed it {self._settings.attempts_max} times meanwhile.")
 
+    async def _entry(self, namespace: str) -> KeyValue | None:
+        entry = await self._store.get(keys.namespace(namespace)) if namespace else None
+        if entry is not None:
+            try:
+                async with asyncio.timeout(self._settings.view_timeout_ms / 1000):
+                    await self._metadata.wait_for(entry.mod_revision)
+            except TimeoutError as error:
+                raise CoordinationUnavailableError("what there is in the namespace does not show yet") from error
+        return entry
+
     async def _show(self, revision: int) -> None:
         try:
             async with asyncio.timeout(self._settings.view_timeout_ms / 1000):
@@ -140,8 +161,16 @@ class CatalogChanger:
 
 
 def check_name(name: str, what: str) -> None:
-    """Raises ServerError INVALID_NAME."""
-    fault = name_fault(name)
+    """Of a topic or a group. Raises ServerError INVALID_NAME."""
+    _refuse(full_name_fault(name), what)
+
+
+def check_plain_name(name: str, what: str) -> None:
+    """Of what is in no namespace by itself. Raises ServerError INVALID_NAME."""
+    _refuse(name_fault(name), what)
+
+
+def _refuse(fault: str | None, what: str) -> None:
     if fault is not None:
         raise ServerError(ProblemCode.INVALID_NAME, f"The name of the {what} {fault}.", field="name")
 

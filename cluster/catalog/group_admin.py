@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
+from acklog.wire.names import namespace_of
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import (
     CatalogChanger,
@@ -18,6 +19,7 @@ from cluster.catalog.catalog_change import (
     not_found,
 )
 from cluster.catalog.known_by_all import KnownByAll
+from cluster.catalog.namespace_room import NamespaceRoom
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
@@ -31,6 +33,7 @@ from cluster.ports.coordination import (
     CoordinationStore,
     Delete,
     KeyValue,
+    Operation,
     Put,
     absent,
     unchanged,
@@ -66,7 +69,8 @@ class GroupAdmin:
     async def create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
         """The group; the existing one, if it has the same mode and settings.
 
-        Raises ServerError INVALID_NAME, GROUP_EXISTS (with other settings), TOO_MANY_GROUPS, NODES_TOO_OLD.
+        Raises ServerError INVALID_NAME, GROUP_EXISTS (with other settings), TOO_MANY_GROUPS, NODES_TOO_OLD,
+        NAMESPACE_NOT_FOUND, NAMESPACE_FULL.
         """
         group = await self.get_or_create(name, mode=mode, settings=settings)
         if (group.mode, group.settings) != (mode, settings):
@@ -99,15 +103,17 @@ class GroupAdmin:
         )
         found = wanted
 
-        def decide(item: KeyValue | None) -> Step:
+        def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
             nonlocal found
             if item is not None:
                 found = decode(Group, item.value)
                 return NothingToWrite()
             found = wanted
+            room = NamespaceRoom(name, entry, self._metadata)
+            room.require_group()
             # Without the tombstone's compare, a second try could revive the id of a group that was created by the
             # first one and deleted since.
-            return Write([absent(keys.group(name)), absent(keys.tombstone(wanted.id))], [_put(wanted)])
+            return room.counted([absent(keys.group(name)), absent(keys.tombstone(wanted.id))], [_put(wanted)])
 
         async with self._one_creation:
             known = self._metadata.group(name)
@@ -117,7 +123,7 @@ class GroupAdmin:
                 raise ServerError(
                     ProblemCode.TOO_MANY_GROUPS, f"There are {self._settings.groups_max} groups already, the limit."
                 )
-            await self._changer.change(keys.group(name), decide)
+            await self._changer.change_within(namespace_of(name), keys.group(name), decide)
         return found
 
     async def update(
@@ -182,7 +188,7 @@ class GroupAdmin:
         """
         target: Group | None = None
 
-        def decide(item: KeyValue | None) -> Step:
+        def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
             nonlocal target
             found = None if item is None else decode(Group, item.value)
             if target is None:
@@ -192,9 +198,10 @@ class GroupAdmin:
             if item is None or found is None or found.id != target.id:
                 return NothingToWrite()
             tombstone = Tombstone(target.id, name, self._clock.now_ms())
-            return Write([unchanged(item)], [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))])
+            operations: list[Operation] = [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))]
+            return NamespaceRoom(name, entry, self._metadata).counted([unchanged(item)], operations)
 
-        await self._changer.change(keys.group(name), decide)
+        await self._changer.change_within(namespace_of(name), keys.group(name), decide)
         assert target is not None
         await self._delete_offsets(target.id)
 

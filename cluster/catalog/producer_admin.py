@@ -9,7 +9,14 @@ import asyncio
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, NothingToWrite, Step, Write, check_name
+from cluster.catalog.catalog_change import (
+    CatalogChanger,
+    CatalogSettings,
+    NothingToWrite,
+    Step,
+    Write,
+    check_plain_name,
+)
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
@@ -49,7 +56,7 @@ class ProducerAdmin:
 
         Raises ServerError INVALID_NAME, TOO_MANY_PRODUCERS, NODES_TOO_OLD (some node would take what is fenced).
         """
-        check_name(name, "producer")
+        check_plain_name(name, "producer")
         await self._known_by_all.require(PROTOCOL_OF_PRODUCERS, "named producers")
         key = keys.producer(topic.id, name)
         opened: NamedProducer | None = None

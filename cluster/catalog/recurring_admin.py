@@ -11,7 +11,7 @@ from cluster.catalog.catalog_change import (
     NothingToWrite,
     Step,
     Write,
-    check_name,
+    check_plain_name,
     not_found,
 )
 from cluster.catalog.known_by_all import KnownByAll
@@ -55,7 +55,7 @@ class RecurringAdmin:
 
         Raises ServerError INVALID_NAME, TOO_MANY_SCHEDULES, NODES_TOO_OLD (some node would never send it).
         """
-        check_name(name, "schedule")
+        check_plain_name(name, "schedule")
         if parse_schedule_id(name) is not None:
             raise ServerError(ProblemCode.INVALID_NAME, "That is the id of a scheduled message.", field="name")
         await self._known_by_all.require(PROTOCOL_OF_RECURRING, "recurring schedules")
@@ -101,7 +101,7 @@ class RecurringAdmin:
 
     async def delete(self, topic: Topic, name: str) -> None:
         """It need not be there: to ask again is fine. Raises ServerError INVALID_NAME."""
-        check_name(name, "schedule")
+        check_plain_name(name, "schedule")
         key = keys.recurring(topic.id, name)
 
         def decide(item: KeyValue | None) -> Step:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.limits import PARTITIONS_MAX
+from acklog.wire.names import namespace_of
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import (
     CatalogChanger,
@@ -18,6 +19,7 @@ from cluster.catalog.catalog_change import (
     not_found,
 )
 from cluster.catalog.known_by_all import KnownByAll
+from cluster.catalog.namespace_room import NamespaceRoom
 from cluster.catalog.topic_defaults import check_min_insync_replicas
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
@@ -29,7 +31,7 @@ from cluster.model.needed_protocol import PROTOCOL_OF_MAPPING_STARTS, needed_by_
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import Tombstone, Topic, TopicConfig
 from cluster.ports.clock import Clock
-from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Put, absent, unchanged
+from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Operation, Put, absent, unchanged
 from cluster.ports.entropy import Entropy
 
 _WITH_SUCH_SETTINGS = "topics with such settings"
@@ -62,7 +64,8 @@ class TopicAdmin:
     async def create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
         """The topic; the existing one, if it has the same settings.
 
-        Raises ServerError INVALID_NAME, INVALID_FIELD, TOPIC_EXISTS (with other settings), TOO_MANY_TOPICS.
+        Raises ServerError INVALID_NAME, INVALID_FIELD, TOPIC_EXISTS (with other settings), TOO_MANY_TOPICS,
+        NAMESPACE_NOT_FOUND, NAMESPACE_FULL.
         """
         topic = await self.get_or_create(
             name, partitions=partitions, config=config, replication_factor=replication_factor
@@ -93,15 +96,17 @@ class TopicAdmin:
         )
         found = wanted
 
-        def decide(item: KeyValue | None) -> Step:
+        def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
             nonlocal found
             if item is not None:
                 found = decode(Topic, item.value)
                 return NothingToWrite()
             found = wanted
+            room = NamespaceRoom(name, entry, self._metadata)
+            room.require_topics(topics=1, partitions=partitions)
             # Without the tombstone's compare, a second try could revive the id of a topic that was created by the
             # first one and deleted since.
-            return Write([absent(keys.topic(name)), absent(keys.tombstone(wanted.id))], [_put(wanted)])
+            return room.counted([absent(keys.topic(name)), absent(keys.tombstone(wanted.id))], [_put(wanted)])
 
         async with self._one_growth:
             known = self._metadata.topic(name)
@@ -111,8 +116,8 @@ class TopicAdmin:
                 raise ServerError(
                     ProblemCode.TOO_MANY_TOPICS, f"There are {self._settings.topics_max} topics already, the limit."
                 )
-            self._check_total(partitions)
-            await self._changer.change(keys.topic(name), decide)
+            self._check_total(partitions, name)
+            await self._changer.change_within(namespace_of(name), keys.topic(name), decide)
         return found
 
     async def update(
@@ -128,13 +133,13 @@ class TopicAdmin:
         what it raises is raised.
 
         Raises ServerError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow; fewer replicas
-        than have to be in sync), NODES_TOO_OLD.
+        than have to be in sync), NODES_TOO_OLD, NAMESPACE_FULL.
         """
         if partitions is not None:
             _check_partitions(partitions)
         updated: Topic | None = None
 
-        def decide(item: KeyValue | None) -> Step:
+        def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
             nonlocal updated
             if item is None:
                 raise self._not_found(name)
@@ -154,11 +159,16 @@ class TopicAdmin:
                     f"can only grow, and {name!r} has {topic.partitions}",
                     field="partitions",
                 )
-            self._check_total(updated.partitions - topic.partitions)
-            return _rewrite(item, updated)
+            more = updated.partitions - topic.partitions
+            self._check_total(more, name)
+            if not more:
+                return _rewrite(item, updated)
+            room = NamespaceRoom(name, entry, self._metadata)
+            room.require_topics(topics=0, partitions=more)
+            return room.counted([unchanged(item)], [Put(item.key, encode_instead(updated, item.value))])
 
         async with self._one_growth:
-            await self._changer.change(keys.topic(name), decide)
+            await self._changer.change_within(namespace_of(name), keys.topic(name), decide)
         assert updated is not None
         return updated
 
@@ -190,7 +200,7 @@ class TopicAdmin:
         """
         target: Topic | None = None
 
-        def decide(item: KeyValue | None) -> Step:
+        def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
             nonlocal target
             found = None if item is None else decode(Topic, item.value)
             if target is None:
@@ -200,9 +210,10 @@ class TopicAdmin:
             if item is None or found is None or found.id != target.id:
                 return NothingToWrite()
             tombstone = Tombstone(target.id, name, self._clock.now_ms())
-            return Write([unchanged(item)], [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))])
+            operations: list[Operation] = [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))]
+            return NamespaceRoom(name, entry, self._metadata).counted([unchanged(item)], operations)
 
-        await self._changer.change(keys.topic(name), decide)
+        await self._changer.change_within(namespace_of(name), keys.topic(name), decide)
 
     def keeps_order_when_changed(self, topic: Topic) -> bool:
         """Whether groups with an order could go on in theirs if its partitions were changed now."""
@@ -222,14 +233,13 @@ class TopicAdmin:
             now_ms=self._clock.now_ms(),
         )
 
-    def _check_total(self, more: int) -> None:
+    def _check_total(self, more: int, name: str) -> None:
+        """How many others have is not for who is in a namespace."""
         total = sum(topic.partitions for topic in self._metadata.topics())
         if more > 0 and total + more > self._settings.partitions_max:
-            raise ServerError(
-                ProblemCode.INVALID_FIELD,
-                f"all topics together may have {self._settings.partitions_max} partitions, and {total} exist",
-                field="partitions",
-            )
+            detail = f"all topics together may have {self._settings.partitions_max} partitions"
+            exist = "there is no room for so many more" if namespace_of(name) else f"{total} exist"
+            raise ServerError(ProblemCode.INVALID_FIELD, f"{detail}, and {exist}", field="partitions")
 
     def _not_found(self, name: str) -> ServerError:
         names = [topic.name for topic in self._metadata.topics()]

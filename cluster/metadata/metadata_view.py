@@ -11,6 +11,7 @@ import structlog
 from cluster.backoff import Backoff
 from cluster.metadata.follow import follow
 from cluster.metadata.metadata_state import MetadataState
+from cluster.metadata.namespace_state import NamespaceState
 from cluster.metadata.producer_state import ProducerState
 from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
@@ -54,6 +55,7 @@ class MetadataView:
         self._recurring = RecurringState()
         self._redrives = RedriveState()
         self._tokens = TokenState()
+        self._namespaces = NamespaceState()
         self._revision = 0
         self._listeners: dict[int, Callable[[], None]] = {}
         self._listener_serial = 0
@@ -150,6 +152,11 @@ class MetadataView:
         """The stored ones. Listeners of `subscribe` are not told of them."""
         return self._tokens
 
+    @property
+    def namespaces(self) -> NamespaceState:
+        """Listeners of `subscribe` are not told of them."""
+        return self._namespaces
+
     # --- changes ---
 
     async def wait_for(self, revision: int) -> None:
@@ -241,6 +248,7 @@ class MetadataView:
         self._recurring = RecurringState(listing.items)
         self._redrives = RedriveState(listing.items)
         self._tokens = TokenState(listing.items)
+        self._namespaces = NamespaceState(listing.items)
         for key in self._state.undecodable:
             self._report_undecodable(key)
         self._advance(listing.revision)
@@ -256,6 +264,7 @@ class MetadataView:
             self._steering.apply(event)
             self._producers.apply(event)
             self._tokens.apply(event)
+            self._namespaces.apply(event)
             self._report_undecodable(key_of(event))
         self._advance(batch.revision)
         if is_news:

@@ -3,6 +3,7 @@
 TOPICS = "/acklog/topics/"
 PARTITIONS = "/acklog/partitions/"
 GROUPS = "/acklog/groups/"
+NAMESPACES = "/acklog/namespaces/"
 NODES = "/acklog/nodes/"
 OFFSETS = "/acklog/offsets/"
 PRODUCERS = "/acklog/producers/"
@@ -38,6 +39,10 @@ def partitions_of(topic_id: str) -> str:
 
 def group(name: str) -> str:
     return f"{GROUPS}{name}"
+
+
+def namespace(name: str) -> str:
+    return f"{NAMESPACES}{name}"
 
 
 def node(node_id: int) -> str:

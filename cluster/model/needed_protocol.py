@@ -7,6 +7,7 @@ would refuse it, or do the wrong thing. The numbers are those of `storage.rpc.ha
 from collections.abc import Iterable
 
 from acklog.wire.limits import RETRY_JITTER
+from acklog.wire.names import namespace_of
 from cluster.model.values import Expired, Group, GroupMode, GroupSettings, MissingPosition, Topic, TopicConfig
 
 ANY_PROTOCOL = 0
@@ -54,6 +55,15 @@ PROTOCOL_OF_FAIR_HEADERS = 8
 """Brought groups that are fair among the values of a header: who does not know of it would let a noisy one take all."""
 
 
+PROTOCOL_OF_NAMESPACES = 9
+"""Brought topics and groups in namespaces: who does not know of these would look for dead letters elsewhere, and let a
+subscription by a pattern read other tenants' topics."""
+
+
+def needed_by_name(full_name: str) -> int:
+    return PROTOCOL_OF_NAMESPACES if namespace_of(full_name) else ANY_PROTOCOL
+
+
 def needed_by_topic(config: TopicConfig) -> int:
     needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]
     if config.ttl_ms is not None:
@@ -84,6 +94,6 @@ def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
 
 def needed_by_catalog(groups: Iterable[Group], topics: Iterable[Topic]) -> int:
     """By all of them together."""
-    needed = {needed_by_topic(topic.config) for topic in topics}
-    needed |= {needed_by_group(group.mode, group.settings) for group in groups}
+    needed = {max(needed_by_topic(topic.config), needed_by_name(topic.name)) for topic in topics}
+    needed |= {max(needed_by_group(group.mode, group.settings), needed_by_name(group.name)) for group in groups}
     return max(needed, default=ANY_PROTOCOL)

@@ -5,9 +5,9 @@ value of its own, which only the runner of that partition writes: each write nam
 was overtaken cannot write any more.
 """
 
-from fnmatch import fnmatchcase
-
 import msgspec
+
+from acklog.wire.name_patterns import is_pattern_for
 
 
 class LetterRange(msgspec.Struct, frozen=True, rename="camel"):
@@ -65,7 +65,7 @@ class RedriveJob(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
         return sum(each.letters for each in self.ranges)
 
     def may_send_to(self, topic_name: str) -> bool:
-        return self.targets is None or any(fnmatchcase(topic_name, pattern) for pattern in self.targets)
+        return self.targets is None or any(is_pattern_for(pattern, topic_name) for pattern in self.targets)
 
     def rate_of(self, part: LetterRange) -> float | None:
         """What of the job's rate is a partition's, by its share of the letters."""

@@ -8,6 +8,7 @@ import msgspec
 
 from cluster.model import keys
 from cluster.model.codec import decode
+from cluster.model.namespace import Namespace
 from cluster.model.projected_offsets import ProjectedOffsets
 from cluster.model.recurring_schedule import RecurringSchedule
 from cluster.model.redrives import RedriveJob, RedrivePart
@@ -31,6 +32,7 @@ _Model = TypeVar("_Model", bound=msgspec.Struct)
 
 _BY_THEMSELVES: dict[str, type[msgspec.Struct]] = {
     keys.NODES: NodeRegistration,
+    keys.NAMESPACES: Namespace,
     keys.PRODUCERS: NamedProducer,
     keys.RECURRING: RecurringSchedule,
     keys.REDRIVES: RedriveJob,

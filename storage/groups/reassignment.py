@@ -1,8 +1,8 @@
 """Which partitions of a group get another owner."""
 
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 
+from acklog.wire.name_patterns import is_pattern_for
 from cluster.model.values import Assignor
 from storage.groups.assignors.choice import ASSIGNORS
 from storage.groups.assignors.task import AssignmentTask, Place
@@ -56,7 +56,7 @@ def is_concerned(group: ExclusiveGroup, topics: Mapping[str, str]) -> bool:
     """Whether some member subscribes to one of these topics (names by ids)."""
     return any(
         any(topic_id in topics for topic_id in subscription.topic_ids)
-        or any(fnmatchcase(name, pattern) for pattern in subscription.patterns for name in topics.values())
+        or any(is_pattern_for(pattern, name) for pattern in subscription.patterns for name in topics.values())
         for subscription in {member.subscription for member in group.members.values()}
     )
 
@@ -83,8 +83,8 @@ def _task(group: ExclusiveGroup, terms: ExclusiveTerms, surroundings: GroupSurro
 def _resolved(subscription: SubscribedTopics, terms: ExclusiveTerms, topics: TopicTable) -> frozenset[str]:
     found = set(subscription.topic_ids)
     for pattern in subscription.patterns:
-        for topic_id in topics.matching(pattern):
+        for topic_id in topics.matching(pattern, terms.namespace):
             name = topics.name_of(topic_id)
-            if not any(fnmatchcase(name, letters) for letters in terms.dead_letter_topics):
+            if not any(is_pattern_for(letters, name) for letters in terms.dead_letter_topics):
                 found.add(topic_id)
     return frozenset(found)

@@ -1,9 +1,10 @@
 """What a coordinator knows of the world: the topics, and what groups are set to. Values, made by its host."""
 
 from collections.abc import Collection, Iterable, Mapping
-from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol
 
+from acklog.wire.name_patterns import is_pattern_for
+from acklog.wire.names import NO_NAMESPACE, namespace_of
 from cluster.model.internal_topics import is_internal
 from cluster.model.values import Assignor
 from storage.groups.assignors.task import Place
@@ -22,7 +23,7 @@ class TopicTable:
 
     def __init__(self, topics: Iterable[TopicShape]) -> None:
         self._by_id = {topic.topic_id: topic for topic in sorted(topics, key=lambda topic: topic.name)}
-        self._matching: dict[str, tuple[str, ...]] = {}
+        self._matching: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def has(self, topic_id: str) -> bool:
         return topic_id in self._by_id
@@ -36,14 +37,14 @@ class TopicTable:
         topic = self._by_id.get(topic_id)
         return "" if topic is None else topic.name
 
-    def matching(self, pattern: str) -> tuple[str, ...]:
-        """The topics whose names the shell pattern is for. Acklog's own are no pattern's."""
-        found = self._matching.get(pattern)
+    def matching(self, pattern: str, namespace: str) -> tuple[str, ...]:
+        """The topics of the namespace whose names the shell pattern is for. Acklog's own are no pattern's."""
+        found = self._matching.get((pattern, namespace))
         if found is None:
-            found = self._matching[pattern] = tuple(
+            found = self._matching[pattern, namespace] = tuple(
                 topic.topic_id
                 for topic in self._by_id.values()
-                if not is_internal(topic.name) and fnmatchcase(topic.name, pattern)
+                if not is_internal(topic.name) and is_subscribed(topic.name, pattern, namespace)
             )
         return found
 
@@ -57,13 +58,19 @@ class TopicTable:
         }
 
 
+def is_subscribed(topic_name: str, pattern: str, namespace: str) -> bool:
+    """Whether a member of a group of the namespace that subscribes by the pattern reads the topic."""
+    return namespace_of(topic_name) == namespace and is_pattern_for(pattern, topic_name)
+
+
 class ExclusiveTerms(NamedTuple):
     """What an exclusive group is set to. `dead_letter_topics` are shell patterns: where its own letters go is no
-    pattern's to read, or each would come back to it."""
+    pattern's to read, or each would come back to it. `namespace` is the group's, and that of all that it reads."""
 
     assignor: Assignor
     session_timeout_ms: int
     dead_letter_topics: tuple[str, ...]
+    namespace: str = NO_NAMESPACE
 
 
 class GroupSurroundings(Protocol):

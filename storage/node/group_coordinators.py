@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from operator import is_
 
+from acklog.wire.names import in_namespace, local_name, namespace_of
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
@@ -63,8 +64,10 @@ class _MetadataSurroundings:
             self._groups.pop(group_id, None)
             return None
         self._groups[group_id] = group
-        letters = (f"*.{group.name}.dlq", *filter(None, [group.settings.dead_letter_topic]))
-        return ExclusiveTerms(group.settings.assignor, group.settings.session_timeout_ms, letters)
+        namespace = namespace_of(group.name)
+        own_letters = in_namespace(namespace, f"*.{local_name(group.name)}.dlq")
+        letters = (own_letters, *filter(None, [group.settings.dead_letter_topic]))
+        return ExclusiveTerms(group.settings.assignor, group.settings.session_timeout_ms, letters, namespace)
 
     def may_have_other_terms(self, group_id: str) -> bool:
         """Than when they were asked for last."""

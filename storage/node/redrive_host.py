@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from acklog.filters.filter_error import FilterError
+from acklog.wire.names import namespace_of
 from acklog.wire.record import Record
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
@@ -187,10 +188,12 @@ class RedriveHost:
         """Where a letter is to go, if whoever made the job may send there, and there is such a topic."""
         if job.target_id:
             return self._metadata.topic_by_id(job.target_id)
-        topic = self._metadata.topic(source_of(letter))
+        topic, letters = self._metadata.topic(source_of(letter)), self._metadata.topic_by_id(job.topic_id)
         if topic is None or topic.id == job.topic_id or is_internal(topic.name) or not job.may_send_to(topic.name):
             return None
-        return topic
+        # Anybody who sends to the topic of letters may write where one came from: it stays in its namespace.
+        is_at_home = letters is not None and namespace_of(letters.name) == namespace_of(topic.name)
+        return topic if is_at_home else None
 
     def _is_cancelled(self, job: RedriveJob) -> bool:
         latest = self._metadata.redrives.find(job.group_id, job.id)

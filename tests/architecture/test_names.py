@@ -17,6 +17,8 @@ SAME_NOTION = {
     "GroupState": _SDK_SHOWS,
     "LogReach": "of a replica's log: as it is judged, on the wire between nodes, and as the SDK shows it",
     "MoveProgress": _SDK_SHOWS,
+    "Namespace": _SDK_SHOWS,
+    "NamespaceSettings": _SDK_SHOWS,
     "PartitionDescription": _SDK_SHOWS,
     "PartitionState": _SDK_SHOWS,
     "ProblemItem": _SDK_SHOWS,

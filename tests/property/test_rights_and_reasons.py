@@ -1,18 +1,23 @@
 """What rights decide, against the plainest reading of them; and the right that is named as the reason decides alike."""
 
-from fnmatch import fnmatchcase
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acklog.wire.name_patterns import is_pattern_for
+from acklog.wire.names import namespace_of
 from app.auth.deciding_right import deciding_on_cluster, deciding_on_group, deciding_on_topic
 from app.auth.right import Effect, Right
 from app.auth.rights import rights_of
 from cluster.model.action import Action
 
-NAMES = st.sampled_from(["a", "ab", "orders", "orders.eu", "x[y", "*", "b\n", ""]) | st.text("ab.*[]!?-", max_size=5)
+NAMES = st.sampled_from(
+    ["a", "ab", "orders", "orders.eu", "x[y", "*", "b\n", "", "shop/orders", "shop/", "/a", "a/b/c"]
+) | st.text("ab.*[]!?-/", max_size=5)
 PATTERNS = (
-    st.sampled_from(["*", "a*", "*b", "a*b*", "orders.*", "[ab]?", "[!a]*", "**", "[", "a|b", "(", "x\\"]) | NAMES
+    st.sampled_from(
+        ["*", "a*", "*b", "a*b*", "orders.*", "[ab]?", "[!a]*", "**", "[", "a|b", "(", "x\\", "shop/*", "*/*"]
+    )
+    | NAMES
 )
 MANY = st.lists(PATTERNS, max_size=4).map(tuple)
 RIGHTS = st.lists(
@@ -33,7 +38,7 @@ def plainly(rights: tuple[Right, ...], action: Action, kind: str, name: str) -> 
         return any(
             right.effect is effect
             and action in right.actions
-            and any(fnmatchcase(name, pattern) for pattern in getattr(right, kind))
+            and any(is_pattern_for(pattern, name) for pattern in getattr(right, kind))
             for right in rights
         )
 
@@ -75,5 +80,22 @@ def test_patterns_that_are_kept_are_no_more_than_is_allowed(rights: tuple[Right,
     found = rights_of(rights)
     for action in Action:
         kept = found.topics.patterns_of(action.bit)
-        if kept is not None and any(fnmatchcase(name, pattern) for pattern in kept):
+        if kept is not None and any(is_pattern_for(pattern, name) for pattern in kept):
             assert found.topics.of(name) & action.bit
+
+
+@given(RIGHTS, st.sampled_from(["shop/orders", "shop/a", "a/ab"]))
+def test_who_may_do_something_with_a_name_may_do_something_in_its_namespace(
+    rights: tuple[Right, ...], name: str
+) -> None:
+    found = rights_of(rights)
+    for kind in (found.topics, found.groups):
+        assert kind.in_namespace(namespace_of(name)) & kind.of(name) == kind.of(name)
+
+
+def test_what_is_denied_of_a_whole_namespace_is_none_of_what_may_be_done_there() -> None:
+    allowed = Right(effect=Effect.ALLOW, actions=(Action.LOOK,), topics=("shop/*", "other/a"))
+    denied = Right(effect=Effect.DENY, actions=(Action.LOOK,), topics=("shop/*",))
+    found = rights_of([allowed, denied]).topics
+    assert (found.in_namespace("shop"), found.in_namespace("other")) == (0, Action.LOOK.bit)
+    assert found.in_namespace("third") == 0

@@ -79,6 +79,7 @@ class LedCluster:
             recurring=nothing,
             redrives=nothing,
             stored_tokens=nothing,
+            namespaces=nothing,
             steering=nothing,
             nodes=self,
             clock=self.clock,

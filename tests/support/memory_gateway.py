@@ -14,11 +14,13 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from cluster.catalog.cluster_admin import ClusterAdmin
+from cluster.catalog.namespace_admin import NamespaceAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.catalog.token_admin import TokenAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
+from cluster.metadata.namespace_state import NamespaceState
 from cluster.metadata.producer_state import ProducerState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
@@ -88,6 +90,7 @@ class MemoryMetadata:
         self.producers = ProducerState()
         self.redrives = RedriveState()
         self.tokens = TokenState()
+        self.namespaces = NamespaceState()
         self.topics_by_name: dict[str, Topic] = {}
         self.groups_by_name: dict[str, Group] = {}
         self.leaderless: set[tuple[str, int]] = set()
@@ -172,6 +175,7 @@ class MemoryMetadata:
     def see(self, event: Event) -> None:
         self.steering.apply(event)
         self.tokens.apply(event)
+        self.namespaces.apply(event)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         return lambda: None
@@ -352,6 +356,7 @@ class MemoryWorld:
             recurring=RecurringAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             redrives=RedriveAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             stored_tokens=TokenAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
+            namespaces=NamespaceAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             steering=ClusterAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock),
             nodes=OneNode(self.node),
             clock=self.clock,

@@ -11,6 +11,7 @@ from app.gateway.dependencies import Gateway
 from app.http.application import create_app
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.namespace_admin import NamespaceAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
@@ -60,6 +61,7 @@ class OperatedCluster:
             recurring=RecurringAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             redrives=RedriveAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             stored_tokens=TokenAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
+            namespaces=NamespaceAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, controlled.metadata, clock=clock),
             nodes=EveryNode(),
             clock=clock,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from acklog.command.arguments import DEFAULT_GROUP, GroupOption, ReceiptsArgument
+from acklog.command.arguments import DefaultGroupOption, ReceiptsArgument
 from acklog.command.failures import UsageError
 from acklog.command.session import session_of
 from acklog.command.settling import receipts_from, settle_all
@@ -21,7 +21,7 @@ def ack(
         list[str] | None,
         typer.Option("--message-id", "-m", metavar="ID", help="By message id instead, for --group. May repeat."),
     ] = None,
-    group: GroupOption = DEFAULT_GROUP,
+    group: DefaultGroupOption = None,
 ) -> None:
     """Acknowledge messages: they are done for their group.
 

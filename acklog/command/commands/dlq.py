@@ -9,11 +9,11 @@ from acklog.command.commands.dlq_jobs import cancel, jobs, redrive
 from acklog.command.commands.dlq_retry import retry
 from acklog.command.confirmation import confirm
 from acklog.command.dead_letters import (
-    GROUP,
     DeadLetterTopic,
     Origin,
     dead_letter_topics,
     purge,
+    reader_of,
     require_dead_letter_topic,
     unhandled_count,
     unhandled_letters,
@@ -92,7 +92,7 @@ def purge_letters(context: typer.Context, topic: DeadLetterTopicArgument, yes: Y
     with session.client() as client:
         require_dead_letter_topic(client, topic)
         states = client.topics.get(topic).partition_states
-        count = unhandled_count(states, progress_of(client, GROUP, topic))
+        count = unhandled_count(states, progress_of(client, reader_of(topic), topic))
         if count:
             confirm(session, f"Give up {counted(count, 'letter')} of {topic}?", is_yes=yes)
             purge(client, topic, states)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import DeadLetterTopicArgument
-from acklog.command.dead_letters import GROUP, ensure_group, require_dead_letter_topic
+from acklog.command.dead_letters import ensure_reader, reader_of, require_dead_letter_topic
 from acklog.command.failures import CommandError
 from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text
@@ -13,6 +13,7 @@ from acklog.command.topic_names import complete_topics
 from acklog.command.views import Cell, Column, Fields, Table
 from acklog.command.words import counted
 from acklog.wire.limits import REDRIVE_RATE_MAX
+from acklog.wire.names import local_name
 
 if TYPE_CHECKING:
     from acklog import Client
@@ -32,9 +33,8 @@ DestinationOption = Annotated[
         show_default=False,
     ),
 ]
-ReaderOption = Annotated[
-    str, typer.Option("--group", "-g", metavar="GROUP", help="Whose progress says which letters are handled.")
-]
+_READER_HELP = "Whose progress says which letters are handled [acklog-dlq; in a namespace NAMESPACE/acklog-dlq]."
+ReaderOption = Annotated[str | None, typer.Option("--group", "-g", metavar="GROUP", help=_READER_HELP)]
 
 
 def redrive(
@@ -52,17 +52,22 @@ def redrive(
         int | None,
         typer.Option("--rate", metavar="COUNT", min=1, max=REDRIVE_RATE_MAX, help="Letters a second at most."),
     ] = None,
-    group: ReaderOption = GROUP,
+    group: ReaderOption = None,
     waits: Annotated[bool, typer.Option("--wait/--no-wait", help="Watch it until it is done.")] = True,
 ) -> None:
     """Have the server send letters back, each once, whoever stops meanwhile. To stop watching stops nothing."""
     session = session_of(context)
     with session.client() as client:
         require_dead_letter_topic(client, topic)
-        if group == GROUP:
-            ensure_group(client)
+        if group is None:
+            ensure_reader(client, topic)
         job = client.redrives.start(
-            group, topic=topic, to=destination, filter=message_filter, message_ids=letters, rate_per_second=rate
+            group or reader_of(topic),
+            topic=topic,
+            to=destination,
+            filter=message_filter,
+            message_ids=letters,
+            rate_per_second=rate,
         )
         if waits:
             job = watched(session, client, job, title=f"Sending back {topic}")
@@ -73,11 +78,11 @@ def redrive(
         raise CommandError(f"{counted(job.failed, 'letter')} stayed in {topic}")
 
 
-def jobs(context: typer.Context, group: ReaderOption = GROUP) -> None:
+def jobs(context: typer.Context, group: ReaderOption = None) -> None:
     """List jobs that send letters back, the newest first."""
     session = session_of(context)
     with session.client() as client:
-        found = _jobs_of(client, group)
+        found = _jobs_of(client, group or reader_of())
     now_ms = session.now_ms()
     rows: list[list[Cell | str]] = [
         [
@@ -102,7 +107,7 @@ def jobs(context: typer.Context, group: ReaderOption = GROUP) -> None:
         Column("of", align="right"),
         Column("made", may_wrap=False),
     ]
-    session.output.show({"jobs": found}, Table(columns, rows, empty=f"{group} has no jobs."))
+    session.output.show({"jobs": found}, Table(columns, rows, empty=f"{group or reader_of()} has no jobs."))
 
 
 def _jobs_of(client: "Client", group: str) -> "list[RedriveJob]":
@@ -112,16 +117,16 @@ def _jobs_of(client: "Client", group: str) -> "list[RedriveJob]":
     try:
         return client.redrives.list(group)
     except GroupNotFound:
-        if group != GROUP:
+        if local_name(group) != reader_of():
             raise
         return []
 
 
-def cancel(context: typer.Context, job_id: JobArgument, group: ReaderOption = GROUP) -> None:
+def cancel(context: typer.Context, job_id: JobArgument, group: ReaderOption = None) -> None:
     """Have such a job begin nothing more."""
     session = session_of(context)
     with session.client() as client:
-        show_job(session, client.redrives.cancel(group, job_id))
+        show_job(session, client.redrives.cancel(group or reader_of(), job_id))
 
 
 def watched(session: Session, client: "Client", job: "RedriveJob", *, title: str) -> "RedriveJob":

@@ -7,8 +7,8 @@ import typer
 from acklog.command.arguments import DeadLetterTopicArgument
 from acklog.command.commands.dlq_jobs import DestinationOption, show_job, watched
 from acklog.command.dead_letters import (
-    GROUP,
-    ensure_group,
+    ensure_reader,
+    reader_of,
     require_dead_letter_topic,
     unhandled_count,
     unhandled_letters,
@@ -47,15 +47,17 @@ def retry(
             show_letters(session, letters, empty=empty, destination=destination or "")
             output.note(f"Nothing was sent: {len(letters)} would be." if letters else "")
             return
-        ensure_group(client)
-        waiting = unhandled_count(client.topics.get(topic).partition_states, progress_of(client, GROUP, topic))
+        ensure_reader(client, topic)
+        waiting = unhandled_count(
+            client.topics.get(topic).partition_states, progress_of(client, reader_of(topic), topic)
+        )
         if not waiting:
             output.note(f"There is nothing to retry in {topic}.")
             return
         chosen = None
         if letters_max is not None and letters_max < waiting:
             chosen = [each.message_id for each in unhandled_letters(client, topic, letters_max)]
-        job = client.redrives.start(GROUP, topic=topic, to=destination, message_ids=chosen)
+        job = client.redrives.start(reader_of(topic), topic=topic, to=destination, message_ids=chosen)
         job = watched(session, client, job, title=f"Retrying {topic}")
     show_job(session, job)
     output.note(f"Sent {counted(job.moved, 'letter')} of {topic} back.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acklog.command.arguments import DEFAULT_GROUP, GroupOption, TopicArgument
+from acklog.command.arguments import DefaultGroupOption, TopicArgument
 from acklog.command.failures import CommandError
 from acklog.command.group_settings import CallFilterOption, ModeOption, receive_mode
 from acklog.command.message_view import body_line, leased_document, leased_fields
@@ -13,6 +13,7 @@ from acklog.command.session import Session, session_of
 from acklog.command.settling import report_settled
 from acklog.command.tree import CommandTyper
 from acklog.wire.limits import RECEIVE_MESSAGES_MAX, VISIBILITY_SECONDS_MAX, WAIT_SECONDS_MAX
+from acklog.wire.names import default_group_of
 
 if TYPE_CHECKING:
     from acklog import Client
@@ -40,7 +41,7 @@ _REASONS = {
 def receive(
     context: typer.Context,
     topic: TopicArgument,
-    group: GroupOption = DEFAULT_GROUP,
+    group: DefaultGroupOption = None,
     max_messages: Annotated[
         int, typer.Option("--max", "-n", metavar="COUNT", min=1, help="Messages at most; with --follow: at a time.")
     ] = 10,
@@ -89,7 +90,7 @@ def receive(
                 message_filter=message_filter,
             )
             if answer.group_created:
-                session.output.note(f"Created the group {group}.")
+                session.output.note(f"Created the group {group or default_group_of(topic)}.")
             if answer.messages:
                 received += len(answer.messages)
                 _show(session, answer.messages, is_acked=ack)

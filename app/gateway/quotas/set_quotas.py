@@ -8,7 +8,8 @@ from cluster.model.quotas import Quota
 
 
 def is_set(quota: Quota, metadata: MetadataView) -> bool:
-    """Whether its topic or group has it, as far as this process has heard. Those of tokens last as long as it does."""
+    """Whether its topic, group or namespace has it, as far as this process has heard. Those of tokens last as long as
+    it does."""
     kind, identity, setting = quota.parts
     if kind == "topic":
         topic = metadata.topic_by_id(identity)
@@ -16,6 +17,9 @@ def is_set(quota: Quota, metadata: MetadataView) -> bool:
     if kind == "group":
         group = metadata.group_by_id(identity)
         return group is not None and getattr(group.settings, _attribute_of(setting)) is not None
+    if kind == "namespace":
+        namespace = metadata.namespaces.by_id(identity)
+        return namespace is not None and getattr(namespace.settings, _attribute_of(setting)) is not None
     return True
 
 

@@ -1,7 +1,7 @@
 """What openapi.yaml says of messages that wait for a person's decision."""
 
 from acklog.wire.problems import ProblemCode
-from app.http.description.operation import FROM_NODES, WITH_BODY, WITH_TOKEN, Operation, json_of
+from app.http.description.operation import FROM_NODES, OF_GROUP, WITH_BODY, WITH_TOKEN, Operation, json_of
 from app.http.parsing.blocked import BLOCKED_QUERY
 
 _P = ProblemCode
@@ -13,7 +13,7 @@ _DECISION = (
     _P.OUTCOME_UNKNOWN,
     _P.INVALID_NAME,
     _P.INVALID_MESSAGE_ID,
-    _P.GROUP_NOT_FOUND,
+    *OF_GROUP,
     _P.TOPIC_NOT_FOUND,
     _P.PARTITION_NOT_FOUND,
     _P.MESSAGE_NOT_FOUND,
@@ -25,7 +25,7 @@ BLOCKED_OPERATIONS: dict[str, Operation] = {
     "listBlocked": Operation(
         "Messages whose attempts are used up and that wait for a decision, in a group with onExhausted: block",
         {200: ("The first of them", json_of("BlockedListing"))},
-        (*WITH_TOKEN, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
+        (*WITH_TOKEN, *FROM_NODES, _P.INVALID_NAME, *OF_GROUP, _P.TOPIC_NOT_FOUND),
         query=BLOCKED_QUERY,
     ),
     "releaseBlocked": Operation(

@@ -9,6 +9,7 @@ from app.http.description.compaction_examples import COMPACTION_EXAMPLES
 from app.http.description.demand_example import DEMAND
 from app.http.description.example_forms import Examples, Named, in_json
 from app.http.description.media_types import NDJSON, OCTETS
+from app.http.description.namespace_examples import NAMESPACE_EXAMPLES
 from app.http.description.token_examples import TOKEN_EXAMPLES
 
 _TOPIC = {"topic": "orders"}
@@ -285,6 +286,7 @@ EXAMPLES: dict[str, Examples] = {
     "resumeMoves": Examples(),
     **AUDIT_EXAMPLES,
     **TOKEN_EXAMPLES,
+    **NAMESPACE_EXAMPLES,
     "isAlive": Examples({}, {}, {200: in_json(it_is={"status": "alive"})}),
     "isReady": Examples({}, {}, {200: in_json(it_can={"status": "ready"})}),
     "metrics": Examples({}, {}, {200: {"text/plain": {"a part": answers.METRICS}}}),

@@ -1,7 +1,7 @@
 """What openapi.yaml says of members of exclusive groups."""
 
 from acklog.wire.problems import ProblemCode
-from app.http.description.operation import FROM_NODES, WITH_BODY, WITH_TOKEN, Operation, json_of
+from app.http.description.operation import FROM_NODES, OF_GROUP, WITH_BODY, WITH_TOKEN, Operation, json_of
 from app.http.parsing.members import LEAVE_QUERY
 
 _P = ProblemCode
@@ -11,7 +11,7 @@ _OF_A_MEMBER = (
     *FROM_NODES,
     _P.OUTCOME_UNKNOWN,
     _P.INVALID_NAME,
-    _P.GROUP_NOT_FOUND,
+    *OF_GROUP,
     _P.WRONG_GROUP_MODE,
 )
 

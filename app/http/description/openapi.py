@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, SCHEDULE_ID_PATTERN
 from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, KEY_BYTES_MAX, PARTITIONS_MAX, TOKEN_NAME_LENGTH_MAX
-from acklog.wire.names import NAME_PATTERN
+from acklog.wire.names import FULL_NAME_PATTERN, NAME_PATTERN, NAMESPACE_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.calls.cluster import NODE_ID_MAX
 from app.http.description.example_forms import Examples, Named
@@ -31,8 +31,9 @@ from cluster.errors import ServerError
 
 _PATH_SCHEMAS: dict[str, Schema] = {
     "key": {"type": "string", "maxLength": KEY_BYTES_MAX, "description": "UTF-8, percent-encoded"},
-    "topic": {"type": "string", "pattern": NAME_PATTERN},
-    "group": {"type": "string", "pattern": NAME_PATTERN},
+    "topic": {"type": "string", "pattern": FULL_NAME_PATTERN, "description": "with `%2F` in the place of a `/`"},
+    "group": {"type": "string", "pattern": FULL_NAME_PATTERN, "description": "with `%2F` in the place of a `/`"},
+    "namespace": {"type": "string", "pattern": NAMESPACE_PATTERN},
     "producer": {"type": "string", "pattern": NAME_PATTERN},
     "member": {"type": "string", "minLength": 1, "maxLength": CONSUMER_NAME_LENGTH_MAX},
     "node": {"type": "integer", "minimum": 1, "maximum": NODE_ID_MAX},

@@ -6,11 +6,15 @@ from app.http.description.audit_operations import AUDIT_OPERATIONS
 from app.http.description.blocked_operations import BLOCKED_OPERATIONS
 from app.http.description.compaction_operations import COMPACTION_OPERATIONS
 from app.http.description.deletion_operations import DELETION_OPERATIONS
+from app.http.description.group_operations import GROUP_OPERATIONS, SEEK_OPERATIONS
 from app.http.description.media_types import JSON, NDJSON, OCTETS
 from app.http.description.member_operations import MEMBER_OPERATIONS
+from app.http.description.namespace_operations import NAMESPACE_OPERATIONS
 from app.http.description.operation import (
     FROM_COORDINATION,
     FROM_NODES,
+    OF_GROUP,
+    OF_MAKING,
     OF_UNCLEAN_ELECTION,
     WITH_BODY,
     WITH_TOKEN,
@@ -23,13 +27,12 @@ from app.http.description.redrive_operations import REDRIVE_OPERATIONS
 from app.http.description.scheduled_operations import SCHEDULED_OPERATIONS
 from app.http.description.token_operations import TOKEN_OPERATIONS
 from app.http.parsing.cluster import CLUSTER_QUERY
-from app.http.parsing.groups import DEMAND_QUERY, OFFSETS_QUERY
 from app.http.parsing.json_schema import Schema, reference
 from app.http.parsing.producers import PRODUCER_HEADERS
 from app.http.parsing.receive import RECEIVE_QUERY
 from app.http.parsing.records import RECORDS_QUERY
 from app.http.parsing.send import SEND_QUERY
-from app.http.parsing.topics import LISTING_QUERY, TOPICS_QUERY, UPDATE_QUERY
+from app.http.parsing.topics import TOPICS_QUERY, UPDATE_QUERY
 
 _P = ProblemCode
 
@@ -42,7 +45,7 @@ _SETTLING = (
     _P.TOO_MANY_MESSAGES,
     _P.TOPIC_NOT_FOUND,
     _P.PARTITION_NOT_FOUND,
-    _P.GROUP_NOT_FOUND,
+    *OF_GROUP,
     _P.INVALID_RECEIPT,
     _P.RECEIPT_STALE,
     _P.NOT_DELIVERED,
@@ -56,43 +59,6 @@ _SETTLED: dict[int, tuple[str, dict[str, Schema]]] = {
     200: ("Done", {JSON: {"anyOf": [reference("Settled"), reference("SettledBatch")]}}),
     207: ("Some items failed", json_of("SettledBatch")),
 }
-_PAUSE = (
-    *WITH_TOKEN,
-    *WITH_BODY,
-    *FROM_COORDINATION,
-    _P.INVALID_NAME,
-    _P.GROUP_NOT_FOUND,
-    _P.TOPIC_NOT_FOUND,
-    _P.PARTITION_NOT_FOUND,
-)
-_SEEK = Operation(
-    "Set a group's progress in a topic, or (dryRun) say where it would be; or commit a reader's own positions",
-    {
-        200: ("The new and the previous progress", json_of("OffsetsChanged")),
-        207: ("Some failed", json_of("OffsetsChanged")),
-    },
-    (
-        *WITH_TOKEN,
-        *WITH_BODY,
-        *FROM_NODES,
-        _P.INVALID_NAME,
-        _P.TOPIC_NOT_FOUND,
-        _P.PARTITION_NOT_FOUND,
-        _P.GROUP_NOT_FOUND,
-        _P.INVALID_MESSAGE_ID,
-        _P.MESSAGE_NOT_FOUND,
-        _P.MESSAGE_EXPIRED,
-        _P.OFFSET_OUT_OF_RANGE,
-        _P.LOG_DIVERGED,
-        _P.COMMIT_CONFLICT,
-        _P.CONFLICT,
-        _P.MEMBER_UNKNOWN,
-        _P.MEMBER_FENCED,
-        _P.NODES_TOO_OLD,
-        _P.WRONG_GROUP_MODE,
-    ),
-    body=json_of("OffsetsChange"),
-)
 
 OPERATIONS: dict[str, Operation] = {
     "sendMessages": Operation(
@@ -107,6 +73,7 @@ OPERATIONS: dict[str, Operation] = {
             *WITH_BODY,
             *FROM_NODES,
             *FROM_COORDINATION,
+            *OF_MAKING,
             _P.INVALID_NAME,
             _P.TOPIC_NOT_FOUND,
             _P.PARTITION_NOT_FOUND,
@@ -132,12 +99,13 @@ OPERATIONS: dict[str, Operation] = {
             *WITH_TOKEN,
             *FROM_NODES,
             *FROM_COORDINATION,
+            *OF_MAKING,
             _P.MISSING_FIELD,
             _P.UNSUPPORTED,
             _P.INVALID_NAME,
             _P.NOT_ACCEPTABLE,
             _P.TOPIC_NOT_FOUND,
-            _P.GROUP_NOT_FOUND,
+            *OF_GROUP,
             _P.WRONG_GROUP_MODE,
             _P.POSITION_MISSING,
             _P.MEMBER_UNKNOWN,
@@ -210,7 +178,7 @@ OPERATIONS: dict[str, Operation] = {
     "putTopic": Operation(
         "Create a topic; one that is there with these settings is fine, and is never changed",
         {200: ("It is there as asked", json_of("TopicView")), 201: ("It was created", json_of("TopicView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_EXISTS),
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, *OF_MAKING, _P.INVALID_NAME, _P.TOPIC_EXISTS),
         body=json_of("TopicFields"),
         is_body_required=False,
     ),
@@ -223,6 +191,7 @@ OPERATIONS: dict[str, Operation] = {
             *FROM_COORDINATION,
             _P.INVALID_NAME,
             _P.TOPIC_NOT_FOUND,
+            _P.NAMESPACE_FULL,
             _P.TOO_MANY_CHANGES,
             _P.WRONG_GROUP_MODE,
             _P.DATA_LOSS_NOT_ALLOWED,
@@ -264,70 +233,10 @@ OPERATIONS: dict[str, Operation] = {
     **COMPACTION_OPERATIONS,
     **PRODUCER_OPERATIONS,
     **RECURRING_OPERATIONS,
-    "listGroups": Operation(
-        "Groups by name", {200: ("A page of groups", json_of("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY
-    ),
-    "putGroup": Operation(
-        "Create a group; one that is there with these settings is fine, and is never changed",
-        {200: ("It is there as asked", json_of("GroupView")), 201: ("It was created", json_of("GroupView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_EXISTS, _P.WRONG_GROUP_MODE),
-        body=json_of("GroupFields"),
-        is_body_required=False,
-    ),
-    "updateGroup": Operation(
-        "Change what is named of a group",
-        {200: ("It is as asked", json_of("GroupView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.WRONG_GROUP_MODE),
-        body=json_of("GroupFields"),
-        is_body_required=False,
-    ),
-    "describeGroup": Operation(
-        "A group",
-        {200: ("The group", json_of("GroupView"))},
-        (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
-    ),
-    "deleteGroup": Operation(
-        "Delete a group and its progress",
-        {204: ("It is gone", {})},
-        (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
-    ),
-    "pauseGroup": Operation(
-        "Deliver nothing to a group, or nothing of a topic, or of some of its partitions, until it is resumed; what is "
-        "leased may still be settled",
-        {200: ("It is paused", json_of("GroupView"))},
-        (*_PAUSE, _P.NODES_TOO_OLD),
-        body=json_of("PauseFields"),
-        is_body_required=False,
-    ),
-    "resumeGroup": Operation(
-        "Let all that is paused within what is named go on",
-        {200: ("It goes on", json_of("GroupView"))},
-        _PAUSE,
-        body=json_of("PauseFields"),
-        is_body_required=False,
-    ),
-    "groupOffsets": Operation(
-        "A group's progress and lag per partition",
-        {200: ("The progress", json_of("OffsetsView"))},
-        (*WITH_TOKEN, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
-        query=OFFSETS_QUERY,
-    ),
-    "groupDemand": Operation(
-        "How much a group has to do, and how many consumers that takes: for autoscalers, which may ask again and again",
-        {200: ("The figures, and the suggestion", json_of("DemandView"))},
-        (*WITH_TOKEN, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
-        query=DEMAND_QUERY,
-    ),
-    "copyPosition": Operation(
-        "Let a group go on where another one is, or (dryRun) say where that would be",
-        {200: ("The new and the previous progress", json_of("CopyView")), 207: ("Some failed", json_of("CopyView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
-        body=json_of("CopyFields"),
-    ),
+    **GROUP_OPERATIONS,
     **REDRIVE_OPERATIONS,
     **BLOCKED_OPERATIONS,
-    "seekGroup": _SEEK,
-    "seekGroupByPost": _SEEK,
+    **SEEK_OPERATIONS,
     **MEMBER_OPERATIONS,
     "lookAtCluster": Operation(
         "The nodes, the controller, moves under way, partitions in trouble",
@@ -385,6 +294,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     **AUDIT_OPERATIONS,
     **TOKEN_OPERATIONS,
+    **NAMESPACE_OPERATIONS,
     "isAlive": Operation("Is the process alive?", {200: ("It is", json_of("Status"))}, (), is_open=True),
     "isReady": Operation(
         "Can it serve?", {200: ("It can", json_of("Status"))}, (_P.SHUTTING_DOWN, _P.UNAVAILABLE), is_open=True

@@ -1,11 +1,19 @@
 """What openapi.yaml says of sending dead letters back."""
 
 from acklog.wire.problems import ProblemCode
-from app.http.description.operation import FROM_COORDINATION, FROM_NODES, WITH_BODY, WITH_TOKEN, Operation, json_of
+from app.http.description.operation import (
+    FROM_COORDINATION,
+    FROM_NODES,
+    OF_GROUP,
+    WITH_BODY,
+    WITH_TOKEN,
+    Operation,
+    json_of,
+)
 
 _P = ProblemCode
 
-_OF_GROUP = (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND)
+_OF_GROUP = (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, *OF_GROUP)
 _OF_JOB = (*_OF_GROUP, _P.REDRIVE_NOT_FOUND)
 
 REDRIVE_OPERATIONS: dict[str, Operation] = {

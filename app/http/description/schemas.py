@@ -26,6 +26,7 @@ from app.calls.demand import DemandView
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
 from app.calls.inspect import FailureReasonView, GroupState
 from app.calls.members import HeartbeatFields, JoinFields, MemberAssignment, MembersView
+from app.calls.namespaces import NamespaceFields, NamespaceListing, NamespaceView
 from app.calls.pauses import PauseFields
 from app.calls.position_copy import CopyFields, CopyView
 from app.calls.problem_item import ProblemItem
@@ -50,6 +51,7 @@ REQUESTS = (
     RedriveFields,
     TokenFields,
     RotateFields,
+    NamespaceFields,
     BlockedFields,
     ScheduleFields,
     CommitFields,
@@ -85,6 +87,8 @@ ANSWERS = (
     TokenListing,
     OwnTokenView,
     DecisionView,
+    NamespaceView,
+    NamespaceListing,
     BlockedListing,
     BlockedDecided,
     CommitView,
@@ -336,6 +340,7 @@ _NUMBERS_OF_PROBLEMS = (
     "epoch",
     "progress",
     "neededProtocol",
+    "max",
     "offset",
     "next_offset",
     "log_start",
@@ -359,6 +364,7 @@ def _problem_schemas() -> dict[str, Schema]:
                 "field": {"type": "string"},
                 "jobId": {"type": "string"},
                 "near": {"type": "array", "items": {"type": "string"}},
+                "limit": {"type": "string"},
                 "differing": {"type": "array", "items": {"type": "string"}},
                 "position": {"type": "integer", "minimum": 0},
                 "expected": {"type": "string"},

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.gateway.metrics import OTHER, Metrics
+from app.gateway.bounded_names import OTHER
+from app.gateway.metrics import Metrics
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Match
 
 from acklog.wire.problems import ProblemCode
+from app.http.exchange.kept_slashes import shown_path
 from app.http.exchange.responses import BytesResponse, json_response
 from cluster.errors import ServerError
 from cluster.ports.coordination import CoordinationError, OutcomeUnknownError
@@ -82,7 +83,7 @@ def install_problem_handlers(app: FastAPI) -> None:
             detail = f"{request.method[:20]} is not possible here, {allowed or 'nothing'} is"
             return problem_response(ServerError(ProblemCode.METHOD_NOT_ALLOWED, detail), {"Allow": allowed})
         if error.status_code == 404:
-            return problem_response(ServerError(ProblemCode.NOT_FOUND, f"nothing is at {request.url.path[:200]}"))
+            return problem_response(nothing_at(request))
         _logger.error("unexpected HTTP error of the framework", exc_info=error)
         return problem_response(ServerError(ProblemCode.INTERNAL, "the server failed"))
 
@@ -93,6 +94,10 @@ def install_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, framework)
     app.add_exception_handler(CoordinationError, raised)
     app.add_exception_handler(Exception, unexpected)
+
+
+def nothing_at(request: Request) -> ServerError:
+    return ServerError(ProblemCode.NOT_FOUND, f"nothing is at {shown_path(request.scope)[:200]}")
 
 
 def allowed_methods(routes: list[BaseRoute], request: Request) -> list[str]:

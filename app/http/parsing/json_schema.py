@@ -3,11 +3,11 @@
 from typing import Any
 
 from acklog.wire import limits
-from acklog.wire.names import NAME_PATTERN
+from acklog.wire.names import FULL_NAME_PATTERN
 
 Schema = dict[str, Any]
 
-NAME: Schema = {"type": "string", "pattern": NAME_PATTERN}
+NAME: Schema = {"type": "string", "pattern": FULL_NAME_PATTERN}
 TIME: Schema = {"type": "integer", "minimum": 0, "maximum": limits.TIMESTAMP_MS_MAX}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import cast
 from urllib.parse import unquote_plus
 
-from acklog.wire.names import NAME_PATTERN
+from acklog.wire.names import FULL_NAME_PATTERN
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 
@@ -161,7 +161,7 @@ def text(name: str, length_max: int, description: str, *, length_min: int = 1) -
 def name(parameter: str, description: str, *, values_max: int = 1) -> Parameter:
     """The name of a topic or a group. Whether it is one is checked where it is looked up (INVALID_NAME)."""
     return Parameter(
-        parameter, str, {"type": "string", "pattern": NAME_PATTERN}, description, values_max, example="orders"
+        parameter, str, {"type": "string", "pattern": FULL_NAME_PATTERN}, description, values_max, example="orders"
     )
 
 

@@ -1,10 +1,11 @@
 """What `GET /messages` takes."""
 
 from acklog.wire import limits
+from acklog.wire.names import DEFAULT_GROUP, default_group_of
 from acklog.wire.problems import ProblemCode
 from app.calls.filters import filter_of
 from app.calls.names import check_consumer
-from app.calls.receive import DEFAULT_GROUP, ReceiveCommand
+from app.calls.receive import ReceiveCommand
 from app.http.parsing import query
 from cluster.errors import ServerError
 from cluster.model.values import GroupMode
@@ -15,7 +16,9 @@ RECEIVE_QUERY = query.QueryTable(
     (
         query.name("queue", "the topic; may repeat", values_max=limits.RECEIVE_TOPICS_MAX),
         query.name("topic", "another word for queue", values_max=limits.RECEIVE_TOPICS_MAX),
-        query.name("group", f"who reads: each group gets every message (default: {DEFAULT_GROUP!r})"),
+        query.name(
+            "group", f"who reads: each group gets every message (default: {DEFAULT_GROUP!r}, of the topic's namespace)"
+        ),
         query.text("consumer", limits.CONSUMER_NAME_LENGTH_MAX, "a label of the worker", length_min=0),
         query.integer(
             "max",
@@ -75,7 +78,7 @@ def parse_receive(query_string: bytes) -> ReceiveCommand:
     group, mode = arguments.text("group"), arguments.text("mode")
     return ReceiveCommand(
         queues=tuple(queues),
-        group=DEFAULT_GROUP if group is None else group,
+        group=default_group_of(queues[0]) if group is None else group,
         consumer=consumer,
         max_messages=arguments.integer("max") or limits.RECEIVE_MESSAGES_DEFAULT,
         max_bytes=arguments.integer("maxBytes") or limits.RECEIVE_BYTES_DEFAULT,

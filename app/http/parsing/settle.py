@@ -9,7 +9,6 @@ from msgspec import UNSET, Raw, UnsetType
 from acklog.wire import limits
 from acklog.wire.identifiers import MessageId, Receipt, parse_message_id, parse_receipt
 from acklog.wire.problems import ProblemCode
-from app.calls.receive import DEFAULT_GROUP
 from app.calls.settle import Item, SettleCommand
 from app.http.parsing.json_text import check_utf8, decode
 from cluster.errors import ServerError
@@ -74,7 +73,7 @@ def parse_ack(text: bytes) -> SettleCommand:
     _exactly_one(receipt=body.receipt, receipts=body.receipts, messageId=body.message_id, messageIds=body.message_ids)
     if body.group is not UNSET and body.message_id is UNSET and body.message_ids is UNSET:
         raise ServerError(ProblemCode.INVALID_FIELD, "goes with messageId: a receipt names its group", field="group")
-    group = DEFAULT_GROUP if body.group is UNSET else body.group
+    group = None if body.group is UNSET else body.group
     if body.message_id is not UNSET or body.message_ids is not UNSET:
         items = _items(body.message_id, body.message_ids, "messageId")
         return SettleCommand("ack", items, body.message_ids is not UNSET, group, kind="messageId")

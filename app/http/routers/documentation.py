@@ -10,15 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import InThread
 from app.http.description.openapi import openapi_document
 from app.http.description.page import HTML, errors_page, swagger_page
 from app.http.description.plain_page import plain_page
 from app.http.description.web_file import PACKAGED, WebFile, packaged
+from app.http.exchange.problems import nothing_at
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.responses import JSON, BytesResponse, json_response
-from cluster.errors import ServerError
 
 CHUNK_BYTES = 64 * 1024
 
@@ -81,7 +80,7 @@ def add_documentation(router: APIRouter, app: FastAPI, in_thread: InThread | Non
     async def asset(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in PACKAGED:
-            raise ServerError(ProblemCode.NOT_FOUND, f"nothing is at {request.url.path[:200]}")
+            raise nothing_at(request)
         if name not in made and in_thread is not None:
             made[name] = cast(WebFile, await in_thread(partial(packaged, name)))
         return answer(request, name, partial(packaged, name))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark_acklog import columns
-from pyspark_acklog.export.directory import ExportDirectory
+from pyspark_acklog.export.directory import ExportDirectory, folder_of
 from pyspark_acklog.export.failures import ExportError
 from pyspark_acklog.export.manifest import ExportedFile
 from pyspark_acklog.export.records import BODY, STORED_DDL, body_text
@@ -61,7 +61,7 @@ def rows_of(spark: "SparkSession", storage: Storage, table: Table, spans: Sequen
         raise ExportError(f"there is no export of {table.topic}")
     layout = table.last.layout
     if layout.format == "delta":
-        stored = spark.read.format("delta").load(storage.url(f"topic={table.topic}"))
+        stored = spark.read.format("delta").load(storage.url(f"topic={folder_of(table.topic)}"))
     else:
         urls = [storage.url(file.path) for file in files_with(table, spans)]
         if not urls:

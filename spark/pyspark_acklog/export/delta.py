@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from pyspark_acklog.export.directory import folder_of
 from pyspark_acklog.export.failures import ExportError
 from pyspark_acklog.export.layout import TableLayout
 from pyspark_acklog.export.records import BODY, STORED_DDL, laid_out
@@ -44,5 +45,5 @@ def publish(
         .option("txnAppId", f"acklog-export-{topic}")
         .option("txnVersion", number)
         .partitionBy(*layout.partition_by)
-        .save(storage.url(f"topic={topic}"))
+        .save(storage.url(f"topic={folder_of(topic)}"))
     )

@@ -5,12 +5,14 @@ _acklog/manifests/<topic>/<number>.json             what was committed
 _acklog/plans/<topic>/<number>/<revision>.json      what a run is about to do
 _acklog/staging/<topic>/<number>-<token>/           what a run has written and not committed
 _acklog/replaced/<topic>/<number>/<file>            what that run has joined into other files
+
+Of a topic in a namespace the folder is `shop%2Forders`, by which Spark reads `shop/orders` in the column `topic`.
 """
 
 import re
 from collections.abc import Iterator
 
-from acklog.wire.names import name_fault
+from acklog.wire.names import full_name_fault
 from pyspark_acklog.export.failures import ExportError, ManifestError
 from pyspark_acklog.export.manifest import (
     MANIFEST_BYTES_MAX,
@@ -29,26 +31,38 @@ from pyspark_acklog.export.table import Table
 
 HIDDEN = "_acklog"
 OWNER_FILE = "_owner.json"
+_SLASH = "%2F"
 _NUMBER = re.compile(r"([0-9]{10})")
 _PLAN_NAME = re.compile(r"[0-9]{4}\.json")
 _ATTEMPT = re.compile(r"([0-9]{10})-([0-9a-z]+)")
 REVISIONS_MAX = 9_999
 
 
+def folder_of(topic: str) -> str:
+    """Every name has one of its own, as no name has a `%`."""
+    return topic.replace("/", _SLASH)
+
+
+def topic_of(folder: str) -> str:
+    """Whose folder it is."""
+    return folder.replace(_SLASH, "/")
+
+
 class ExportDirectory:
     """One topic's part of an export."""
 
     def __init__(self, storage: Storage, topic: str) -> None:
-        fault = name_fault(topic)
+        fault = full_name_fault(topic)
         if fault is not None:
             raise ExportError(f"{topic!r} is no topic: the name {fault}")
         self.storage = storage
         self.topic = topic
-        self.table_path = f"topic={topic}"
-        self._manifests = f"{HIDDEN}/manifests/{topic}"
-        self._plans = f"{HIDDEN}/plans/{topic}"
-        self.staging = f"{HIDDEN}/staging/{topic}"
-        self.replaced = f"{HIDDEN}/replaced/{topic}"
+        folder = folder_of(topic)
+        self.table_path = f"topic={folder}"
+        self._manifests = f"{HIDDEN}/manifests/{folder}"
+        self._plans = f"{HIDDEN}/plans/{folder}"
+        self.staging = f"{HIDDEN}/staging/{folder}"
+        self.replaced = f"{HIDDEN}/replaced/{folder}"
 
     # --- manifests ---------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pyspark_acklog.export.directory import HIDDEN, ExportDirectory
+from pyspark_acklog.export.directory import HIDDEN, ExportDirectory, topic_of
 from pyspark_acklog.export.failures import ExportError
 from pyspark_acklog.export.inspection import InspectedFile, inspected
 from pyspark_acklog.export.manifest import ExportedFile
@@ -40,7 +40,7 @@ class Verdict(msgspec.Struct, frozen=True, rename="camel"):
 def topics_in(storage: Storage) -> list[str]:
     """The topics that were exported there, by name."""
     top = f"{HIDDEN}/manifests"
-    return sorted({file.path.removeprefix(top + "/").partition("/")[0] for file in storage.list_files(top)})
+    return sorted({topic_of(file.path.removeprefix(top + "/").partition("/")[0]) for file in storage.list_files(top)})
 
 
 def verified(storage: Storage, topic: str, open_spark: "Callable[[], SparkSession]") -> Verdict:

@@ -1,7 +1,6 @@
 """The real dead-letter sink: appends to the group's dead-letter topic through whichever node leads its partitions."""
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import msgspec
@@ -10,6 +9,8 @@ from crc32c import crc32c
 from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.identifiers import MessageId
 from acklog.wire.limits import HEADER_VALUE_BYTES_MAX, NAME_LENGTH_MAX
+from acklog.wire.name_patterns import is_pattern_for
+from acklog.wire.names import local_name
 from acklog.wire.partition_mapping import partition_of_hash
 from acklog.wire.partitioner import hash_of_key
 from acklog.wire.problems import ProblemCode
@@ -40,13 +41,13 @@ _MARK = "\n"  # no dedupId may hold a control character, so nobody can take a na
 
 
 def dead_letter_topic_name(topic: Topic, group: Group) -> str:
-    """Names that are too long together are cut, and told apart by a checksum."""
+    """In the namespace of both. Names that are too long together are cut, and told apart by a checksum."""
     chosen = group.settings.dead_letter_topic
     # Dead letters in their own source would die again, for ever. Those of topics that whoever chose had no right to
     # would be there for others to read (rule R39).
     if chosen and chosen != topic.name and _is_source(topic, group):
         return chosen
-    stem, suffix = f"{topic.name}.{group.name}", ".dlq"
+    stem, suffix = f"{topic.name}.{local_name(group.name)}", ".dlq"
     if len(stem) + len(suffix) > NAME_LENGTH_MAX:
         suffix = f".{crc32c(stem.encode()):08x}{suffix}"
     return stem[: NAME_LENGTH_MAX - len(suffix)] + suffix
@@ -54,7 +55,7 @@ def dead_letter_topic_name(topic: Topic, group: Group) -> str:
 
 def _is_source(topic: Topic, group: Group) -> bool:
     patterns = group.dead_letter_sources
-    return patterns is None or any(fnmatchcase(topic.name, pattern) for pattern in patterns)
+    return patterns is None or any(is_pattern_for(pattern, topic.name) for pattern in patterns)
 
 
 class DeadLetterTopics:

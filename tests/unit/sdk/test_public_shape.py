@@ -8,10 +8,12 @@ import pytest
 import acklog
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
+from acklog.client.async_namespaces import AsyncNamespaces
 from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.async_tables import AsyncTables
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
+from acklog.client.namespaces import Namespaces
 from acklog.client.scheduled import Scheduled
 from acklog.client.tables import Tables
 from acklog.consumer.async_consumer import AsyncConsumer
@@ -25,6 +27,7 @@ PAIRS = [
     (Groups, AsyncGroups),
     (Scheduled, AsyncScheduled),
     (Tables, AsyncTables),
+    (Namespaces, AsyncNamespaces),
     (Cluster, AsyncCluster),
     (Producer, AsyncProducer),
     (Consumer, AsyncConsumer),

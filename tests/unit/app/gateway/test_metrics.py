@@ -1,5 +1,12 @@
-from app.gateway.metrics import OTHER, BoundedNames, Metrics
+from app.gateway.bounded_names import OTHER, BoundedNames
+from app.gateway.metrics import Metrics
+from app.gateway.namespace_traffic import RECEIVE, SEND
 from app.http.exchange.turns import at_once
+from cluster.metadata.namespace_state import NamespaceState
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.namespace import Namespace
+from cluster.ports.coordination import Changed, KeyValue, Removed
 
 
 def test_later_names_share_one_label() -> None:
@@ -21,10 +28,11 @@ def test_a_flood_of_topics_makes_no_flood_of_series() -> None:
 
 
 class Catalogue:
-    """Which topics and groups there are."""
+    """Which topics and groups there are, all of the same names, and which namespaces."""
 
     def __init__(self, *names: str) -> None:
         self.names = set(names)
+        self.namespaces = NamespaceState()
 
     def topic(self, name: str) -> object | None:
         return name if name in self.names else None
@@ -72,14 +80,45 @@ def test_a_name_that_is_missed_once_and_then_known_keeps_its_count() -> None:
 
 
 def test_quotas_go_with_what_they_are_of() -> None:
-    there = Catalogue("shop")
+    there = Catalogue("shop", "shop/orders")
+    there.namespaces.apply(Changed(namespace("tenant")))
     metrics = Metrics(names_max=9, named=there)
     for quota in (
         "topic/shop/sendMessagesPerSecond",
         "group/gone/receiveRequestsPerSecond",
         "token/ann/requestsPerSecond",
+        "topic/shop/orders/sendMessagesPerSecond",
+        "topic/shop/gone/sendMessagesPerSecond",
+        "namespace/tenant/requestsPerSecond",
+        "namespace/left/requestsPerSecond",
     ):
         metrics.count_quota_use(quota, 1)
     for _ in range(2):
         text = text_of(metrics)
+    assert ("topic/shop/orders/" in text, "topic/shop/gone/" in text) == (True, False)
+    assert ("namespace/tenant/" in text, "namespace/left/" in text) == (True, False)
     assert ("topic/shop" in text, "group/gone" in text, "token/ann" in text) == (True, False, True)
+
+
+def namespace(name: str) -> KeyValue:
+    return KeyValue(keys.namespace(name), encode(Namespace(name, name, 0)), 1, 1, 1)
+
+
+def test_what_is_done_in_a_namespace_is_counted_as_long_as_it_is_there() -> None:
+    there = Catalogue()
+    metrics = Metrics(names_max=2, named=there)
+    for name in ("a", "b", "c"):
+        there.namespaces.apply(Changed(namespace(name)))
+        metrics.namespaces.count_request(f"{name}/orders", SEND)
+        metrics.namespaces.count_messages(f"{name}/orders", SEND, 3, 70)
+    metrics.namespaces.count_messages("a/billing", RECEIVE, 2, 20)
+    metrics.namespaces.count_request("orders", SEND)  # in no namespace
+    text = text_of(metrics)
+    assert 'acklog_namespace_requests_total{call="send",namespace="a"} 1.0' in text
+    assert 'acklog_namespace_messages_total{call="send",namespace="a"} 3.0' in text
+    assert 'acklog_namespace_bytes_total{call="receive",namespace="a"} 20.0' in text
+    assert 'acklog_namespace_bytes_total{call="send",namespace="other"} 70.0' in text
+    assert text.count("acklog_namespace_requests_total{") == 3
+    there.namespaces.apply(Removed(keys.namespace("a"), 2))
+    text_of(metrics)
+    assert 'namespace="a"' not in text_of(metrics)

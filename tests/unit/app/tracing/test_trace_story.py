@@ -97,6 +97,23 @@ def test_a_consumers_own_trace_is_linked_to_that_of_its_messages() -> None:
     assert (parent_of(node), links_of(node)) == (traceparent(server), [SAMPLED])
 
 
+def test_an_ack_by_message_id_is_told_of_the_default_group_of_its_namespace() -> None:
+    spans = RecordedSpans()
+
+    async def story(cluster: Cluster, client: httpx2.AsyncClient) -> None:
+        await client.put("/namespaces/shop")
+        await client.put("/topics/shop%2Forders", json={"partitions": 1})
+        sent = await client.post("/messages", json={"queue": "shop/orders", "body": 1})
+        await client.get("/messages?queue=shop/orders&waitSeconds=5")
+        ack = {"messageId": sent.json()["messageId"]}
+        done = await client.post("/ack", json=ack, headers={"traceparent": SAMPLED})
+        assert done.status_code == 200, done.text
+
+    run(spans, story)
+    groups = {(span.attributes or {})["messaging.consumer.group.name"] for span in spans.all_named("ack shop/orders")}
+    assert groups == {"shop/default"}
+
+
 def test_what_is_drawn_begins_a_trace_which_goes_with_the_message() -> None:
     spans = RecordedSpans(sample_per_mille=1_000)
 

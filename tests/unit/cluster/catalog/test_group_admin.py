@@ -46,7 +46,7 @@ async def test_creating_again_is_fine_with_the_same_settings_only(catalogue: Cat
 
 
 async def test_bad_names(catalogue: Catalogue) -> None:
-    for name in ("", "a/b", "__internal"):
+    for name in ("", "a/b/c", "/b", "a/", "a/__b", "__internal"):
         await refuse(ProblemCode.INVALID_NAME, create(catalogue.groups(), name))
 
 

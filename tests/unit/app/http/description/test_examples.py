@@ -38,6 +38,9 @@ BEFORE = {
     "revokeToken": "createToken",
     "askOfToken": "createToken",
     "leaveGroup": "joinGroup",
+    "updateNamespace": "putNamespace",
+    "describeNamespace": "putNamespace",
+    "deleteNamespace": "putNamespace",
 }
 MAKES = {"putTopic", "putGroup"}
 # What is for partitions that have lost everybody, and for messages that are blocked: here all is well.

@@ -1,0 +1,59 @@
+"""A namespace: the topics and groups of one tenant, and what they may be together."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from acklog.wire.names import namespace_of
+from cluster.model.values import Group, Topic
+
+
+class NamespaceSettings(msgspec.Struct, frozen=True, rename="camel"):
+    """Of all topics and groups of the namespace together. What is None is not limited. Quotas are per second: requests
+    are sends, receives and reads of records; messages and bytes those that are sent, delivered or read."""
+
+    topics_max: int | None = None
+    partitions_max: int | None = None
+    groups_max: int | None = None
+    requests_per_second: int | None = None
+    messages_per_second: int | None = None
+    bytes_per_second: int | None = None
+
+    @property
+    def has_quotas(self) -> bool:
+        return (
+            self.requests_per_second is not None
+            or self.messages_per_second is not None
+            or self.bytes_per_second is not None
+        )
+
+
+class Namespace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """`id` is the identity: one that is deleted and made again has another.
+
+    Whatever is made or removed in the namespace is so in a transaction that writes this entry, too, as it stands, and
+    only if nobody has written it since it was read. So of two who take the last room one finds it taken, and nothing is
+    made in a namespace that is being deleted."""
+
+    id: str
+    name: str
+    created_at_ms: int
+    settings: NamespaceSettings = NamespaceSettings()
+
+
+class NamespaceUse(msgspec.Struct, frozen=True):
+    """What there is in a namespace."""
+
+    topics: int
+    partitions: int
+    groups: int
+
+    @property
+    def is_empty(self) -> bool:
+        return self.topics == self.groups == 0
+
+
+def use_of(namespace: str, topics: Iterable[Topic], groups: Iterable[Group]) -> NamespaceUse:
+    of_topics = [topic.partitions for topic in topics if namespace_of(topic.name) == namespace]
+    of_groups = sum(namespace_of(group.name) == namespace for group in groups)
+    return NamespaceUse(len(of_topics), sum(of_topics), of_groups)
