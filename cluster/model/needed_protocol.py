@@ -7,7 +7,16 @@ would refuse it, or do the wrong thing. The numbers are those of `storage.rpc.ha
 from collections.abc import Iterable
 
 from acklog.wire.limits import RETRY_JITTER
-from cluster.model.values import Expired, Group, GroupMode, GroupSettings, MissingPosition, Topic, TopicConfig
+from cluster.model.values import (
+    Encryption,
+    Expired,
+    Group,
+    GroupMode,
+    GroupSettings,
+    MissingPosition,
+    Topic,
+    TopicConfig,
+)
 
 ANY_PROTOCOL = 0
 PROTOCOL_OF_ALL_MODES = 4
@@ -53,6 +62,9 @@ that: who does not know of it appends them where they were sent."""
 PROTOCOL_OF_FAIR_HEADERS = 8
 """Brought groups that are fair among the values of a header: who does not know of it would let a noisy one take all."""
 
+PROTOCOL_OF_ENCRYPTION = 9
+"""Brought topics whose batches are encrypted: who does not know of it could not read them."""
+
 
 def needed_by_topic(config: TopicConfig) -> int:
     needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]
@@ -60,6 +72,8 @@ def needed_by_topic(config: TopicConfig) -> int:
         needed.append(PROTOCOL_OF_TTL)
     if config.has_quotas:
         needed.append(PROTOCOL_OF_QUOTAS)
+    if config.encryption is not Encryption.OFF:
+        needed.append(PROTOCOL_OF_ENCRYPTION)
     if config.delay_ms:
         needed.append(PROTOCOL_OF_TOPIC_DELAYS)
     return max(needed)
