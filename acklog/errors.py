@@ -8,8 +8,6 @@ by has classes of its own, `ConnectionFailed`, `DeadlineExceeded`, `BufferFull` 
 # The names are those of the problem codes, which end as their meaning wants it, not with "Error".
 # ruff: noqa: N818
 
-from typing import Any
-
 from acklog.acklog_error import AcklogError as AcklogError
 from acklog.local_errors import BufferFull as BufferFull
 from acklog.local_errors import CannotConnect as CannotConnect
@@ -22,24 +20,9 @@ from acklog.local_errors import SettlementsLost as SettlementsLost
 from acklog.local_errors import SomeFailed as SomeFailed
 from acklog.local_errors import TlsFailed as TlsFailed
 from acklog.local_errors import UnexpectedAnswer as UnexpectedAnswer
+from acklog.problem_error import ProblemError as ProblemError
+from acklog.problem_error import error_class as error_class
 from acklog.wire.problems import ProblemCode
-
-
-class ProblemError(AcklogError):
-    """A problem that a server answered with."""
-
-    def __init_subclass__(cls, *, problem: ProblemCode, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls.default_code, cls.default_status, cls.default_retriable = problem.name, problem.status, problem.retriable
-        _CLASSES[problem.name] = cls
-
-
-_CLASSES: dict[str, type[ProblemError]] = {}
-
-
-def error_class(code: str) -> type[AcklogError]:
-    """The class of a problem code; `AcklogError` itself for one that this version does not know."""
-    return _CLASSES.get(code, AcklogError)
 
 
 class InvalidJson(ProblemError, problem=ProblemCode.INVALID_JSON):
@@ -308,6 +291,18 @@ class NotBlocked(ProblemError, problem=ProblemCode.NOT_BLOCKED):
 
 class CommitConflict(ProblemError, problem=ProblemCode.COMMIT_CONFLICT):
     """The group is not where the reader takes it to be."""
+
+
+class NoMasterKey(ProblemError, problem=ProblemCode.NO_MASTER_KEY):
+    """The nodes have no master key in common, so nothing can be encrypted."""
+
+
+class NotEncrypted(ProblemError, problem=ProblemCode.NOT_ENCRYPTED):
+    """The topic is not encrypted."""
+
+
+class TooManyDataKeys(ProblemError, problem=ProblemCode.TOO_MANY_DATA_KEYS):
+    """The topic's data key was rotated as often as may be."""
 
 
 class NodesTooOld(ProblemError, problem=ProblemCode.NODES_TOO_OLD):

@@ -10,6 +10,7 @@ from acklog.client.address import base_url_of, given_or_found, headers_of
 from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
+from acklog.client.async_encryption import AsyncEncryption
 from acklog.client.async_redrives import AsyncRedrives
 from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.async_schedules import AsyncSchedules
@@ -93,6 +94,7 @@ class AsyncClient:
         self.scheduled = AsyncScheduled(self.caller)
         self.schedules = AsyncSchedules(self.caller)
         self.tables = AsyncTables(self.caller)
+        self.encryption = AsyncEncryption(self.caller)
         self.redrives = AsyncRedrives(self.caller)
         self.tokens = AsyncTokens(self.caller)
         self.cluster = AsyncCluster(self.caller)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from acklog.command.checkup import Check, fail, ok, skipped, warn
 from acklog.command.cluster_checks import cluster_checks
 from acklog.command.compaction_checks import compaction_checks
+from acklog.command.encryption_checks import encryption_checks
 from acklog.command.failures import explain
 from acklog.command.group_checks import GROUPS_LOOKED_AT_MAX, GroupChecks
 from acklog.command.letter_checks import letter_checks
@@ -101,6 +102,7 @@ class ServerChecks:
             ("redrives", self._redrives),
             ("schedules", self._schedules),
             ("compaction", self._compaction),
+            ("encryption", self._encryption),
         ]
 
     # --- can it be talked to -----------------------------------------------------------------------------------------
@@ -238,6 +240,9 @@ class ServerChecks:
 
     def _compaction(self) -> Iterator[Check]:
         yield from compaction_checks(self._client, self._served, self._read_metrics)
+
+    def _encryption(self) -> Iterator[Check]:
+        yield from encryption_checks(self._client, self._served)
 
 
 def _clock(metrics: ServerMetrics, *, started_ms: int, ended_ms: int) -> Check:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from acklog.wire import limits
+from app.configuration.master_key_options import MASTER_KEY_GROUPS, MasterKeyOptions
 from app.configuration.setting_error import SettingsError
 from app.configuration.setting_fields import (
     ENVIRONMENT_PREFIX,
@@ -57,6 +58,7 @@ class Settings:
     partitions_default: int = number(
         limits.PARTITIONS_DEFAULT, 1, limits.PARTITIONS_MAX, "partitions of a topic that is created without a number"
     )
+    encrypt_topics: bool = switch(False, "topics that are created, and do not say whether, are encrypted")
 
     request_timeout_ms: int = number(10_000, 10, 600_000, "deadline of a request, waiting for messages not counted")
     catalog_confirm_timeout_ms: int = number(
@@ -152,6 +154,7 @@ SERVER_GROUPS = {
         "auto_topics_per_token_max",
         "auto_groups_per_token_max",
         "partitions_default",
+        "encrypt_topics",
     ),
     "How long things may take": (
         "request_timeout_ms",
@@ -188,8 +191,8 @@ SERVER_GROUPS = {
 
 SERVE = SettingSources(
     program="acklog serve",
-    kinds=(Settings, TlsOptions, TraceOptions),
-    groups=SERVER_GROUPS | TLS_GROUPS | TRACE_GROUPS,
+    kinds=(Settings, TlsOptions, MasterKeyOptions, TraceOptions),
+    groups=SERVER_GROUPS | TLS_GROUPS | MASTER_KEY_GROUPS | TRACE_GROUPS,
 )
 
 

@@ -33,6 +33,8 @@ from cluster.ports.entropy import Entropy
 from cluster.ports.tracing import Tracer
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
+from storage.encryption.master_key import NO_MASTER_KEYS, MasterKeys
+from storage.node.encryption.data_key_keeper import check_master_keys
 from storage.node.node_ports import NodePorts
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.no_peers import NoPeers
@@ -100,6 +102,7 @@ async def start_embedded(
     node_settings: NodeSettings,
     schedule_indexes: ScheduleIndexes = IN_MEMORY,
     table_indexes: TableIndexes = memory_table_index.IN_MEMORY,
+    master_keys: MasterKeys = NO_MASTER_KEYS,
     tokens: TokenTable | None = None,
     collectors: tuple[Collector, ...] = (),
     tracer: Tracer | None = None,
@@ -107,6 +110,7 @@ async def start_embedded(
     """Recover everything and be ready to serve. Raises ServerError when the data directory cannot be served."""
     metadata = MetadataView(store, clock)
     await metadata.start()
+    check_master_keys(metadata.topics(), master_keys)
     controller = EmbeddedController(store, node_id=NODE_ID, clock=clock)
     incarnation = await controller.start()
     topics = TopicAdmin(store, metadata, clock=clock, entropy=entropy)
@@ -125,6 +129,7 @@ async def start_embedded(
             entropy=entropy,
             schedule_indexes=schedule_indexes,
             table_indexes=table_indexes,
+            master_keys=master_keys,
             client_of=nodes.client,
         ),
         node_id=NODE_ID,
@@ -134,7 +139,12 @@ async def start_embedded(
     )
     nodes.attach(traced_node(InProcessNode(node), metadata, tracer))
     registration = NodeRegistration(
-        NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
+        NODE_ID,
+        incarnation,
+        node.logs.directory_id,
+        address="embedded",
+        newest_protocol=NEWEST_VERSION,
+        master_keys=master_keys.ids,
     )
     registrar = NodeRegistrar(store, registration, clock=clock, on_change=lambda is_registered: None)
     await registrar.start()

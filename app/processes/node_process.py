@@ -22,6 +22,7 @@ from app.processes.descriptors import PEERS, DescriptorPlan, plan_descriptors, r
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.exposure import check_node_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
+from app.processes.master_keys import master_keys_of
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from app.processes.process_figures import ProcessFigures
@@ -72,6 +73,7 @@ async def serve(
     figures = ProcessFigures(clock)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     tls = ProcessTls.load(tls_options, peers, etcd, clock=clock, in_thread=io.run)
+    master_keys = master_keys_of(process, entropy)
     disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
@@ -91,6 +93,7 @@ async def serve(
         table_indexes=SqliteTableIndexes(
             f"{options.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
         ),
+        master_keys=master_keys,
         tracer=tracing.tracer,
     )
 

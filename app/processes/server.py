@@ -16,6 +16,7 @@ from app.processes.embedded_store import open_store
 from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS, gateway_config
+from app.processes.master_keys import master_keys_of
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
@@ -54,6 +55,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     figures = ProcessFigures(clock)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     tls = ProcessTls.load(completed(process.loaded.make(TlsOptions), "server"), clock=clock, in_thread=io.run)
+    master_keys = master_keys_of(process, entropy)
     disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     store = await open_store(
@@ -74,6 +76,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
         node_settings=node_settings,
         schedule_indexes=_schedule_indexes(settings),
         table_indexes=_table_indexes(settings),
+        master_keys=master_keys,
         tokens=tokens,
         collectors=(*figures.of_embedded(), *tracing.collectors, *tls.collectors),
         tracer=tracing.tracer,

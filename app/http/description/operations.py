@@ -5,6 +5,7 @@ from acklog.wire.problems import ProblemCode
 from app.http.description.blocked_operations import BLOCKED_OPERATIONS
 from app.http.description.compaction_operations import COMPACTION_OPERATIONS
 from app.http.description.deletion_operations import DELETION_OPERATIONS
+from app.http.description.encryption_operations import ENCRYPTION_OPERATIONS
 from app.http.description.media_types import JSON, NDJSON, OCTETS
 from app.http.description.member_operations import MEMBER_OPERATIONS
 from app.http.description.operation import (
@@ -209,7 +210,7 @@ OPERATIONS: dict[str, Operation] = {
     "putTopic": Operation(
         "Create a topic; one that is there with these settings is fine, and is never changed",
         {200: ("It is there as asked", json_of("TopicView")), 201: ("It was created", json_of("TopicView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_EXISTS),
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_EXISTS, _P.NO_MASTER_KEY),
         body=json_of("TopicFields"),
         is_body_required=False,
     ),
@@ -225,6 +226,7 @@ OPERATIONS: dict[str, Operation] = {
             _P.TOO_MANY_CHANGES,
             _P.WRONG_GROUP_MODE,
             _P.DATA_LOSS_NOT_ALLOWED,
+            _P.NO_MASTER_KEY,
         ),
         query=UPDATE_QUERY,
         body=json_of("TopicFields"),
@@ -261,6 +263,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     **DELETION_OPERATIONS,
     **COMPACTION_OPERATIONS,
+    **ENCRYPTION_OPERATIONS,
     **PRODUCER_OPERATIONS,
     **RECURRING_OPERATIONS,
     "listGroups": Operation(
