@@ -7,6 +7,7 @@ from hashlib import sha256
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from cluster.model.values import DataKey
 from cluster.ports.entropy import Entropy
 from storage.encryption.master_key import MasterKeyError
 from storage.encryption.writer_key import KEY_BYTES, NONCE_BYTES
@@ -35,6 +36,15 @@ class LocalMasterKey:
         return nonce + self._cipher.encrypt(nonce, data_key, bound)
 
     async def unwrap(self, wrapped: bytes, *, bound: bytes) -> bytes:
+        return self._unwrap(wrapped, bound)
+
+    def unwrapped(self, data_key: DataKey, *, bound: bytes) -> bytes:
+        """At once. Raises MasterKeyError, also for one that another master key has wrapped."""
+        if data_key.master_key != self._id:
+            raise MasterKeyError(f"it is wrapped by the master key {data_key.master_key}, this one is {self._id}")
+        return self._unwrap(data_key.wrapped, bound)
+
+    def _unwrap(self, wrapped: bytes, bound: bytes) -> bytes:
         try:
             return self._cipher.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], bound)
         except (InvalidTag, ValueError):
