@@ -23,6 +23,7 @@ from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 from cluster.ports.tracing import Tracer
 from cluster.stores.memory_store import MemoryStore
+from storage.encryption.master_key import NO_MASTER_KEYS, MasterKeys
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.storage_node import StorageNode
@@ -72,6 +73,8 @@ class Cluster:
         """Of all processes, from their next start on."""
         self.ahead_ms: dict[int, int] = {}
         """How much the wall clocks of nodes are ahead of the others', from their next start on."""
+        self.master_keys: MasterKeys = NO_MASTER_KEYS
+        """Of all nodes, from their next start on."""
         self.settings = settings
         self._replication = replication
         self._loop = loop
@@ -106,6 +109,7 @@ class Cluster:
             entropy=SimEntropy(self._starts),
             settings=NodeProcessSettings(node_id=node_id, **{**fixed, **settings}),
             node_settings=self.settings,
+            master_keys=self.master_keys,
             tracer=self.tracer,
         )
         self.nodes[node_id] = node
