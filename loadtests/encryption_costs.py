@@ -1,5 +1,5 @@
-"""What encryption at rest costs: `python -m loadtests.encryption_costs` starts a server that stores in clear and one that
-encrypts, and lets the same client work with them by turns; then it reads both logs through."""
+"""What encryption at rest costs: `python -m loadtests.encryption_costs` starts a server that stores in clear and one
+that encrypts, and lets the same client work with them by turns; then it reads both logs through."""
 
 import argparse
 import asyncio

@@ -138,15 +138,7 @@ async def start_embedded(
         settings=replace(node_settings, producers_read_bytes_max=0),
     )
     nodes.attach(traced_node(InProcessNode(node), metadata, tracer))
-    registration = NodeRegistration(
-        NODE_ID,
-        incarnation,
-        node.logs.directory_id,
-        address="embedded",
-        newest_protocol=NEWEST_VERSION,
-        master_keys=master_keys.ids,
-    )
-    registrar = NodeRegistrar(store, registration, clock=clock, on_change=lambda is_registered: None)
+    registrar = _registrar_of(node, store, master_keys, clock)
     await registrar.start()
     gateway = Gateway(
         metadata=metadata,
@@ -169,3 +161,15 @@ async def start_embedded(
         why_not_ready=lambda: node.failure,
     )
     return EmbeddedServer(gateway, node, metadata, controller, registrar, store)
+
+
+def _registrar_of(node: StorageNode, store: CoordinationStore, master_keys: MasterKeys, clock: Clock) -> NodeRegistrar:
+    registration = NodeRegistration(
+        NODE_ID,
+        node.incarnation,
+        node.logs.directory_id,
+        address="embedded",
+        newest_protocol=NEWEST_VERSION,
+        master_keys=master_keys.ids,
+    )
+    return NodeRegistrar(store, registration, clock=clock, on_change=lambda is_registered: None)

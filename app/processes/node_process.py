@@ -62,18 +62,16 @@ async def serve(
     process_settings = options.process_settings()
     plan = _plan(process_settings.rpc_server, node_settings.log_store)
     rpc_server = process_settings.rpc_server.within(plan.connections)
-    log_store = replace(node_settings.log_store, open_files_max=plan.open_files)
-    node_settings = replace(node_settings, log_store=log_store)
+    node_settings = replace(node_settings, log_store=replace(node_settings.log_store, open_files_max=plan.open_files))
     host, port = options.http_address
     listener = bind(host, port, what_to_do=OTHER_ADDRESS)
     clock, entropy = SteadyClock(), SystemEntropy()
     tracing = start_tracing(
         process.loaded.make(TraceOptions), entropy, service="acklog-node", instance=f"node-{options.id}"
     )
-    figures = ProcessFigures(clock)
+    figures, master_keys = ProcessFigures(clock), master_keys_of(process, entropy)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     tls = ProcessTls.load(tls_options, peers, etcd, clock=clock, in_thread=io.run)
-    master_keys = master_keys_of(process, entropy)
     disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed

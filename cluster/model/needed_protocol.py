@@ -67,6 +67,7 @@ PROTOCOL_OF_ENCRYPTION = 9
 
 
 def needed_by_topic(config: TopicConfig) -> int:
+    """By a topic with these settings."""
     needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]
     if config.ttl_ms is not None:
         needed.append(PROTOCOL_OF_TTL)
@@ -80,6 +81,7 @@ def needed_by_topic(config: TopicConfig) -> int:
 
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
+    """By a group with these settings."""
     needed = [ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES]
     if settings.on_missing_position is MissingPosition.REFUSE:
         needed.append(PROTOCOL_OF_REFUSALS)

@@ -1,7 +1,9 @@
 """The data keys of a topic as far as this node knows them. They are in memory only, and nobody prints them."""
 
+from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.model.data_keys import DATA_KEYS_MAX
 from cluster.model.values import Encryption, Topic
 
 KEYS_RETRY_MS = 200
@@ -55,11 +57,15 @@ class TopicKeys:
         return max(self._keys)
 
     def key(self, number: int) -> bytes:
-        """Raises ServerError UNAVAILABLE."""
+        """Raises ServerError UNAVAILABLE for one that is not known yet, and BatchCorruptError for one that no topic
+        could have, or this one does not: who leads may have heard of a newer one before this node has, but of no
+        other."""
         key = self._keys.get(number)
-        if key is None:
-            raise self.missing(number)
-        return key
+        if key is not None:
+            return key
+        if number not in self._wanted and not max(self._wanted, default=0) < number <= DATA_KEYS_MAX:
+            raise BatchCorruptError(f"it names the data key {number}, which its topic does not have")
+        raise self.missing(number)
 
     def missing(self, number: int | None = None) -> ServerError:
         which = "a data key" if number is None else f"data key {number}"

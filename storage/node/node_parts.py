@@ -128,15 +128,7 @@ def replica_context(
             settings=settings.delivery,
         )
 
-    data_keys = DataKeyKeeper(
-        me,
-        store=ports.store,
-        metadata=ports.metadata,
-        master_keys=ports.master_keys,
-        clock=ports.clock,
-        entropy=ports.entropy,
-        on_crashed=on_crashed,
-    )
+    data_keys = _data_keys_of(ports, me, on_crashed)
     snapshots = DeliverySnapshots(ports.disk, ports.io, ports.clock, new_state=new_delivery_state)
     opener = PartitionOpener(
         logs,
@@ -174,5 +166,17 @@ def replica_context(
         producers=settings.producers,
         close_timeout_ms=settings.partition_close_timeout_ms,
         is_registered=is_registered,
+        on_crashed=on_crashed,
+    )
+
+
+def _data_keys_of(ports: NodePorts, me: ReplicaIdentity, on_crashed: Callable[[BaseException], None]) -> DataKeyKeeper:
+    return DataKeyKeeper(
+        me,
+        store=ports.store,
+        metadata=ports.metadata,
+        master_keys=ports.master_keys,
+        clock=ports.clock,
+        entropy=ports.entropy,
         on_crashed=on_crashed,
     )

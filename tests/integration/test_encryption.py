@@ -32,7 +32,7 @@ def bodies(server: ServerProcess) -> list[str]:
     found = []
     for partition in range(2):
         answer = server.request("GET", f"/topics/payments/partitions/{partition}/records?offset=0&maxBytes=4000000")
-        found += [message["body"] for message in answer.document["messages"]]
+        found += [message["body"] for message in answer.document["records"]]
     return sorted(found)
 
 
@@ -81,4 +81,4 @@ def test_without_the_right_key_a_start_says_so_and_changes_nothing(tmp_path: Pat
         assert "NO_MASTER_KEY: the topic payments is encrypted by the master key" in refused.output()
     with server_of(tmp_path, "--master-key-file", str(right)) as server:
         answer = server.request("GET", "/topics/payments/partitions/0/records?offset=0")
-        assert answer.document["messages"][0]["body"] == SECRET
+        assert answer.document["records"][0]["body"] == SECRET

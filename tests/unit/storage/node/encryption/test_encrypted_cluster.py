@@ -166,7 +166,7 @@ def test_over_http() -> None:
             described = await client.get("/topics/payments")
             assert "wrapped" not in described.text
             page = await client.get(f"/topics/payments/partitions/{sent.json()['partition']}/records?offset=0")
-            assert page.json()["messages"][0]["body"] == "to hide"
+            assert page.json()["records"][0]["body"] == "to hide"
 
     with_cluster(main, gateways=1)
 
