@@ -58,6 +58,13 @@ def test_killed_servers_keep_what_they_encrypt(tmp_path: Path) -> None:
         assert bodies(server) == sent
         state = server.request("GET", "/topics/payments/encryption").document
         assert [key["number"] for key in state["dataKeys"]] == [1, 2]
+        environment = {"ACKLOG_URL": server.base_url}
+        listed = run_command("encryption", "status", "--json", environment=environment)
+        assert [key["number"] for key in listed.document["topics"][0]["dataKeys"]] == [1, 2]
+        told = run_command("encryption", "rotate", "payments", "--wait", environment=environment)
+        assert (told.exit_code, "payments" in told.stdout) == (0, True)
+        checks = run_command("doctor", "--json", environment=environment).document["checks"]
+        assert [check["outcome"] for check in checks if check["name"] == "encryption"] == ["ok"]
         shown = server.request("GET", "/metrics").content.decode() + (tmp_path / "server.log").read_text()
         assert base64.b64encode(bytes([7]) * 32).decode() not in shown
     checked = run_command("fsck", str(tmp_path / "data"), "--records", "--json")

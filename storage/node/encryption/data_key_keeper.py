@@ -22,7 +22,7 @@ from cluster.ports.coordination import CoordinationError, CoordinationStore, Put
 from cluster.ports.entropy import Entropy
 from storage.encryption.local_master_key import random_bytes
 from storage.encryption.log_cipher import LogCipher
-from storage.encryption.master_key import MasterKeyError, MasterKeys, bound_to
+from storage.encryption.master_key import MasterKey, MasterKeyError, MasterKeys, bound_to
 from storage.encryption.topic_keys import TopicKeys
 from storage.encryption.writer_key import KEY_BYTES
 from storage.log.keys import LogKey
@@ -167,7 +167,7 @@ class DataKeyKeeper:
         if self._is_mine(topic):
             if number is not None:
                 await self._make(topic, number)
-            elif self._may_wrap_anew():
+            elif self._shared_master_key() is self._master_keys.current:
                 await self._wrap_anew(topic, earlier)
         return number is None and not earlier
 
@@ -180,11 +180,15 @@ class DataKeyKeeper:
         )
         return next(leaders, None) == (self._me.node_id, self._me.incarnation)
 
-    def _may_wrap_anew(self) -> bool:
-        """Every node that lives has the master key that this one wraps by."""
+    def _shared_master_key(self) -> MasterKey | None:
+        """The one that this node wraps by, or else the one before, if every node that lives has it: what another one
+        had wrapped would keep some node from serving, and from its next start."""
         members = self._metadata.steering.membership.live()
-        ids = [() if each.registration is None else each.registration.master_keys for each in members]
-        return bool(ids) and all(self._master_keys.ids[:1] and self._master_keys.ids[0] in each for each in ids)
+        held = [each.registration.master_keys for each in members if each.registration is not None]
+        for each in (self._master_keys.current, self._master_keys.previous):
+            if each is not None and all(each.id in ids for ids in held):
+                return each
+        return None
 
     async def _make(self, topic: Topic, number: int) -> None:
         key = await self._wrapped(topic, number, random_bytes(self._entropy, KEY_BYTES), self._clock.now_ms())
@@ -212,13 +216,13 @@ class DataKeyKeeper:
 
     async def _wrapped(self, topic: Topic, number: int, plain: bytes, created_at_ms: int) -> DataKey:
         """Raises MasterKeyError."""
-        current = self._master_keys.current
-        if current is None:
-            raise MasterKeyError("this node has no master key")
-        wrapped = await current.wrap(plain, bound=bound_to(topic.id, number))
+        master_key = self._shared_master_key()
+        if master_key is None:
+            raise MasterKeyError("there is no master key that this node and all others have")
+        wrapped = await master_key.wrap(plain, bound=bound_to(topic.id, number))
         if len(wrapped) > WRAPPED_BYTES_MAX:
             raise MasterKeyError(f"a wrapped data key has {len(wrapped)} bytes, the limit is {WRAPPED_BYTES_MAX}")
-        return DataKey(number, wrapped, current.id, created_at_ms)
+        return DataKey(number, wrapped, master_key.id, created_at_ms)
 
     def _note_problem(self, topic: Topic, reason: str) -> None:
         topic_keys = self._of(topic.id)

@@ -8,10 +8,12 @@ import pytest
 import acklog
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
+from acklog.client.async_encryption import AsyncEncryption
 from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.async_tables import AsyncTables
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
+from acklog.client.encryption import SyncEncryption
 from acklog.client.scheduled import Scheduled
 from acklog.client.tables import Tables
 from acklog.consumer.async_consumer import AsyncConsumer
@@ -26,6 +28,7 @@ PAIRS = [
     (Scheduled, AsyncScheduled),
     (Tables, AsyncTables),
     (Cluster, AsyncCluster),
+    (SyncEncryption, AsyncEncryption),
     (Producer, AsyncProducer),
     (Consumer, AsyncConsumer),
 ]

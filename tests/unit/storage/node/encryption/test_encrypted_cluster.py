@@ -131,6 +131,9 @@ def test_the_master_key_is_changed_node_by_node_and_messages_go_on() -> None:
                 await cluster.start(node_id)
                 await cluster.in_sync(topic)
                 await cluster.send(topic, b"%d" % sent)
+                midway = await cluster.topic(f"midway-{sent}", encryption=Encryption.ON)
+                await cluster.send(midway, b"1")
+                await cluster.in_sync(midway)
                 sent += 1
             await cluster.until(lambda: _wrapped_by(cluster) == {new.id})
         assert await bodies(cluster, cluster.state(topic).leader, topic) == [b"%d" % number for number in range(sent)]
