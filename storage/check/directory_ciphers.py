@@ -30,11 +30,15 @@ class DirectoryCiphers:
             topic_keys = self._of(topic.id)
             topic_keys.learn(topic)
             topic_keys.problem = "no master key was given."
-            for each in topic.data_keys if self._master_key is not None else ():
-                try:
-                    topic_keys.put(each.number, self._master_key.unwrapped(each, bound=bound_to(topic.id, each.number)))
-                except MasterKeyError as error:
-                    topic_keys.problem = f"{error}."
+            if self._master_key is not None:
+                self._unwrap(topic, topic_keys, self._master_key)
+
+    def _unwrap(self, topic: Topic, topic_keys: TopicKeys, master_key: LocalMasterKey) -> None:
+        for each in topic.data_keys:
+            try:
+                topic_keys.put(each.number, master_key.unwrapped(each, bound=bound_to(topic.id, each.number)))
+            except MasterKeyError as error:
+                topic_keys.problem = f"{error}."
 
     def of(self, log: LogKey) -> BatchCipher:
         """Decrypting what it has no key for raises ServerError UNAVAILABLE."""

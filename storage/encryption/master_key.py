@@ -50,4 +50,4 @@ NO_MASTER_KEYS = MasterKeys()
 
 def bound_to(topic_id: str, number: int) -> bytes:
     """What a data key belongs to."""
-    return f"acklog data key {topic_id} {number}".encode()
+    return f"acklog-data-key {topic_id} {number}".encode()

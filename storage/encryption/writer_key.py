@@ -49,7 +49,7 @@ class WriterKey:
 @lru_cache(maxsize=_DERIVED_MAX)
 def derived(data_key: bytes, salt: bytes, context: bytes) -> AESGCM:
     """The key of the writer that drew `salt`, for one log."""
-    return AESGCM(HKDF(SHA256(), KEY_BYTES, salt, b"acklog log " + context).derive(data_key))
+    return AESGCM(HKDF(SHA256(), KEY_BYTES, salt, b"acklog-log " + context).derive(data_key))
 
 
 def nonce_of(count: bytes) -> bytes:

@@ -66,10 +66,10 @@ def _show(session: Session, found: "list[EncryptionState]") -> None:
     for state in found:
         missing = state.data_keys_wanted - len(state.data_keys)
         if missing > 0:
-            rows.append([state.topic, state.encryption, "", Cell("not yet", "warn"), count_text(missing, "key")])
+            rows.append([state.topic, state.encryption, "", Cell("not yet", "warning"), count_text(missing, "key")])
     empty = "No topic is encrypted. For one: acklog topics update TOPIC --encryption on"
     session.output.show({"topics": found}, Table(columns, rows, empty=empty))
 
 
 def _wrapped_by(state: "EncryptionState", key: "TopicDataKey") -> Cell | str:
-    return Cell(f"{key.master_key}, not the nodes' own", "warn") if key in state.earlier_keys else key.master_key
+    return Cell(f"{key.master_key}, not the nodes' own", "warning") if key in state.earlier_keys else key.master_key

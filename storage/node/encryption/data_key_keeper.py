@@ -6,8 +6,10 @@ whose entry was never written would leave batches that nobody can read.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 
+import msgspec
 import structlog
 
 from acklog.wire.problems import ProblemCode
@@ -66,10 +68,12 @@ class DataKeyKeeper:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Returns once what can be unwrapped now is known."""
+        """Returns once what can be unwrapped soon is known."""
         self._unsubscribe = self._metadata.subscribe(self._heed_all)
         self._heed_all()
-        await self._look()
+        with contextlib.suppress(TimeoutError):  # partitions that lack a key wait for it when they are opened
+            async with asyncio.timeout(WAIT_MS / 1000):
+                await self._look()
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._task.add_done_callback(self._task_ended)
 
@@ -143,14 +147,15 @@ class DataKeyKeeper:
             self._unfinished.pop(topic_id, None)  # before it is looked at: it may change meanwhile
             if topic is None:
                 continue
+            is_done = False
             try:
                 is_done = await self._see_to(topic)
-            except (MasterKeyError, CoordinationError, ServerError) as error:
-                is_done = False
+            except (MasterKeyError, CoordinationError, ServerError, msgspec.DecodeError) as error:
                 self._note_problem(topic, str(error))
-            if not is_done:
-                self._unfinished[topic_id] = None
-        self._looked.set()
+            finally:
+                if not is_done:
+                    self._unfinished[topic_id] = None
+            self._looked.set()
 
     async def _see_to(self, topic: Topic) -> bool:
         """Whether nothing is left to be done. Raises MasterKeyError, CoordinationError."""

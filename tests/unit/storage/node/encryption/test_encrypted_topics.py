@@ -1,5 +1,6 @@
 """An encrypted topic does all that another one does, and its files hold nothing of what is in its messages."""
 
+import asyncio
 import dataclasses
 
 import pytest
@@ -12,6 +13,7 @@ from acklog.wire.record import Record
 from cluster.errors import ServerError
 from cluster.model.values import CleanupPolicy, Encryption, Topic, TopicConfig
 from storage.compaction.compaction_settings import CompactionSettings
+from storage.encryption.master_key import MasterKeys
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.rpc.messages import ProduceRequest, RecordsRequest
@@ -259,5 +261,44 @@ def test_a_deleted_topic_leaves_no_data_key() -> None:
         await sim.topics.delete("orders")
         items = (await sim.store.list("/")).items
         assert not any(b"wrapped" in item.value for item in items)
+
+    with_keys(main)
+
+
+class StandingKey:
+    """One whose service does not answer until it is told to."""
+
+    def __init__(self) -> None:
+        self._key = master_key()
+        self.may_answer = asyncio.Event()
+
+    @property
+    def id(self) -> str:
+        return self._key.id
+
+    async def wrap(self, data_key: bytes, *, bound: bytes) -> bytes:
+        return await self._key.wrap(data_key, bound=bound)
+
+    async def unwrap(self, wrapped: bytes, *, bound: bytes) -> bytes:
+        await self.may_answer.wait()
+        return await self._key.unwrap(wrapped, bound=bound)
+
+
+def test_a_key_service_that_stands_still_keeps_its_topics_waiting_and_no_others() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, clear = await encrypted_topic(sim), await sim.topic("clear")
+        await sim.send(topic, b"1")
+        await sim.stop()
+        standing = StandingKey()
+        sim.master_keys = MasterKeys(standing)
+        await sim.start()
+        await sim.send(clear, b"2")
+        with pytest.raises(ServerError) as refused:
+            await sim.send(topic, b"3")
+        assert refused.value.code is ProblemCode.UNAVAILABLE
+        standing.may_answer.set()
+        await sim.clock.sleep(5_000)
+        await sim.send(topic, b"3")
+        assert await sim.bodies_in_log(topic) == [b"1", b"3"]
 
     with_keys(main)
