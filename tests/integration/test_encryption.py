@@ -64,7 +64,7 @@ def test_killed_servers_keep_what_they_encrypt(tmp_path: Path) -> None:
         told = run_command("encryption", "rotate", "payments", "--wait", environment=environment)
         assert (told.exit_code, "payments" in told.stdout) == (0, True)
         checks = run_command("doctor", "--json", environment=environment).document["checks"]
-        assert [check["outcome"] for check in checks if check["name"] == "encryption"] == ["ok"]
+        assert [check["outcome"] for check in checks if check["check"] == "encryption"] == ["ok"]
         shown = server.request("GET", "/metrics").content.decode() + (tmp_path / "server.log").read_text()
         assert base64.b64encode(bytes([7]) * 32).decode() not in shown
     checked = run_command("fsck", str(tmp_path / "data"), "--records", "--json")

@@ -285,6 +285,7 @@ class ClusterBuilder:
         self._settings = SMALL
         self._replication = ReplicationSettings()
         self._tracer: Tracer | None = None
+        self._master_keys = NO_MASTER_KEYS
 
     def nodes(self, count: int, **settings: Any) -> Self:
         """Node 1 and so on; `settings` are all nodes' `NodeProcessSettings`."""
@@ -307,6 +308,10 @@ class ClusterBuilder:
         self._tracer = tracer
         return self
 
+    def encrypting(self, master_keys: MasterKeys) -> Self:
+        self._master_keys = master_keys
+        return self
+
     def storing(self, settings: NodeSettings) -> Self:
         self._settings = settings
         return self
@@ -322,6 +327,7 @@ class ClusterBuilder:
         async def whole(loop: SimLoop) -> _Result:
             cluster = Cluster(loop, self._settings, self._replication)
             cluster.tracer = self._tracer
+            cluster.master_keys = self._master_keys
             for node_id, settings in self._nodes.items():
                 await cluster.node(node_id, **settings)
             for settings in self._gateways:
