@@ -2,6 +2,7 @@
 
 import struct
 
+import msgspec
 import pytest
 from crc32c import crc32c
 from hypothesis import given, settings
@@ -23,7 +24,7 @@ from acklog.wire.batch import (
 )
 from acklog.wire.batch_structure import check_structure
 from acklog.wire.compacted_batch import decode_remaining
-from acklog.wire.compression import Codec
+from acklog.wire.compression import Codec, decompress
 from acklog.wire.limits import BATCH_BYTES_MAX
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
@@ -150,6 +151,16 @@ def test_whoever_has_no_key_says_that_it_is_encrypted() -> None:
 def test_a_data_key_that_there_cannot_be_is_damage(number: int) -> None:
     with pytest.raises(BatchCorruptError, match=f"the data key {number}, which its topic does not have"):
         keys_of(2).key(number)
+
+
+def test_a_version_before_takes_nothing_of_it_for_content() -> None:
+    """It looks at neither the flag nor the layout: whatever stands first must be what nothing can begin with."""
+    content = bytes(cipher_of().encrypted(encode_batch([Record(b"1")])))[HEADER_BYTES:]
+    with pytest.raises(msgspec.DecodeError):
+        msgspec.msgpack.decode(content)
+    for codec in (Codec.ZSTD, Codec.LZ4):
+        with pytest.raises(ValueError):
+            decompress(codec, content, limit_bytes=1_000)
 
 
 def test_no_gateway_may_send_an_encrypted_batch() -> None:
