@@ -15,8 +15,8 @@ from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, RETRY_JITTER, SESSI
 class TopicConfig(msgspec.Struct, rename="camel"):
     """`retention` is "time" or "untilAcked", `cleanup_policy` "delete", "compact" or "compact,delete"; -1 stands for no
     limit. `ttl_ms` is how long messages are delivered that say nothing else; None: as long as they are kept. `delay_ms`
-    is how much later messages are seen that say nothing else. Quotas (`…_per_second`) are those of the whole cluster;
-    None: none."""
+    is how much later messages are seen that say nothing else. `encryption` is "on" or "off". Quotas (`…_per_second`)
+    are those of the whole cluster; None: none."""
 
     retention: str
     retention_ms: int
@@ -34,6 +34,7 @@ class TopicConfig(msgspec.Struct, rename="camel"):
     send_bytes_per_second: int | None = None
     send_requests_per_second: int | None = None
     delay_ms: int = 0
+    encryption: str = "off"
 
 
 class TopicChanges(TypedDict, total=False):
@@ -56,6 +57,7 @@ class TopicChanges(TypedDict, total=False):
     send_bytes_per_second: int | None
     send_requests_per_second: int | None
     delay_ms: int
+    encryption: str
 
 
 class Topic(msgspec.Struct, rename="camel"):

@@ -303,6 +303,18 @@ class CommitConflict(ProblemError, problem=ProblemCode.COMMIT_CONFLICT):
     """The group is not where the reader takes it to be."""
 
 
+class NoMasterKey(ProblemError, problem=ProblemCode.NO_MASTER_KEY):
+    """The nodes have no master key in common, so nothing can be encrypted."""
+
+
+class NotEncrypted(ProblemError, problem=ProblemCode.NOT_ENCRYPTED):
+    """The topic is not encrypted."""
+
+
+class TooManyDataKeys(ProblemError, problem=ProblemCode.TOO_MANY_DATA_KEYS):
+    """The topic's data key was rotated as often as may be."""
+
+
 class NodesTooOld(ProblemError, problem=ProblemCode.NODES_TOO_OLD):
     """A node of the cluster is of a version that does not know this."""
 

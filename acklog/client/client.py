@@ -15,6 +15,7 @@ from acklog.client.background import Background
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
 from acklog.client.delivery_time import DeliverAt
+from acklog.client.encryption import SyncEncryption
 from acklog.client.message_calls import Acks, Receipts
 from acklog.client.namespaces import Namespaces
 from acklog.client.redrives import Redrives
@@ -104,6 +105,7 @@ class Client:
         self.scheduled = Scheduled(self._background, lambda: self._async.scheduled)
         self.schedules = Schedules(self._background, lambda: self._async.schedules)
         self.tables = Tables(self._background, lambda: self._async.tables)
+        self.encryption = SyncEncryption(self._background, lambda: self._async.encryption)
         self.redrives = Redrives(self._background, lambda: self._async.redrives)
         self.tokens = Tokens(self._background, lambda: self._async.tokens)
         self.audit = AuditLog(self._background, lambda: self._async.audit)

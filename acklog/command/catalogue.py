@@ -36,6 +36,7 @@ CATALOGUE = {
     "schedule": CommandEntry(MESSAGES, f"{_HOME}.schedule", "Messages for later, and again and again."),
     "dlq": CommandEntry(MESSAGES, f"{_HOME}.dlq", "Dead letters: list, show, retry, purge."),
     "topics": CommandEntry(ADMINISTRATION, f"{_HOME}.topics", "List, create, change and delete topics."),
+    "encryption": CommandEntry(ADMINISTRATION, f"{_HOME}.encryption", "Topics that are encrypted: status, rotate."),
     "groups": CommandEntry(ADMINISTRATION, f"{_HOME}.groups", "List, create, change and delete groups."),
     "keys": CommandEntry(ADMINISTRATION, f"{_HOME}.keys", "What waits for a decision: list, release, skip."),
     "lag": CommandEntry(ADMINISTRATION, f"{_HOME}.lag", "How far groups are behind."),

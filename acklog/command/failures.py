@@ -65,6 +65,8 @@ _HINTS = {
     "MEMBER_EXISTS": "Take another name for this process, or wait until that one's session is over.",
     "MEMBER_FENCED": "Others have its partitions by now; what was under way comes again there. Receive again to join.",
     "POSITION_MISSING": "Say where the group goes on: acklog seek GROUP TOPIC --to earliest.",
+    "NO_MASTER_KEY": "Give every node the same master key: --master-key-file, and start it again.",
+    "NOT_ENCRYPTED": "Encrypt it first: acklog topics update TOPIC --encryption on.",
     "NODES_TOO_OLD": "Upgrade the nodes that are named: acklog cluster status.",
     "INVALID_NAME": "Names have letters, digits, '.', '_' and '-', at most 249, and do not begin with '__'.",
     "INVALID_MESSAGE_ID": "A message id begins with m-, as acklog send prints it.",

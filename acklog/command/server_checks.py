@@ -7,6 +7,7 @@ from acklog.command.audit_check import audit_check
 from acklog.command.checkup import Check, fail, ok, skipped, warn
 from acklog.command.cluster_checks import cluster_checks
 from acklog.command.compaction_checks import compaction_checks
+from acklog.command.encryption_checks import encryption_checks
 from acklog.command.failures import explain
 from acklog.command.group_checks import GROUPS_LOOKED_AT_MAX, GroupChecks
 from acklog.command.issuer_check import issuer_checks
@@ -103,6 +104,7 @@ class ServerChecks:
             ("redrives", self._redrives),
             ("schedules", self._schedules),
             ("compaction", self._compaction),
+            ("encryption", self._encryption),
         ]
 
     # --- can it be talked to -----------------------------------------------------------------------------------------
@@ -242,6 +244,9 @@ class ServerChecks:
 
     def _compaction(self) -> Iterator[Check]:
         yield from compaction_checks(self._client, self._served, self._read_metrics)
+
+    def _encryption(self) -> Iterator[Check]:
+        yield from encryption_checks(self._client, self._served)
 
 
 def _clock(metrics: ServerMetrics, *, started_ms: int, ended_ms: int) -> Check:

@@ -9,7 +9,7 @@
     28     4    stamp CRC-32C         leader     over bytes 0..28
     32     4    content CRC-32C       producer   over bytes 36..length
     36     2    flags                 producer   bits 0-2 codec, 3 keyed, 4 transactional, 5 control,
-                                            and the log's own: 6 compacted
+                                            and the log's own: 6 compacted, 7 encrypted
     38     2    producer epoch        producer   -1: none
     40     4    record count          producer
     44     8    base timestamp, ms    producer   -1: no record has one
@@ -47,8 +47,6 @@ _CONTENT_CRC_AT = 32
 CONTENT_AT = 36
 _CRC = struct.Struct(">I")
 _UNSTAMPED = struct.Struct(">4sI24xIH2xI36xI")
-_LENGTH = struct.Struct(">4xI")
-_PRODUCER = struct.Struct(">4xIqiq32xqi")
 STAMPED_HEADER = struct.Struct(">4sIqiqIIH2xI36xI")
 """Magic, length, base offset, leader epoch, append time, stamp CRC, content CRC, flags, count, keys length: for who has
 to look at many batches quickly, and checks what `verify` does."""
@@ -59,6 +57,8 @@ FLAG_TRANSACTIONAL = 0x10
 FLAG_CONTROL = 0x20
 FLAG_COMPACTED = 0x40
 """`acklog.wire.compacted_batch` says what its payload is then."""
+FLAG_ENCRYPTED = 0x80
+"""Keys and payload are encrypted: nodes keep them so, and give them to nobody (`storage.encryption.log_cipher`)."""
 KNOWN_FLAGS = CODEC_MASK | FLAG_KEYED | FLAG_TRANSACTIONAL | FLAG_CONTROL
 """Those that a producer may set."""
 
@@ -129,6 +129,15 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_compacted(self) -> bool:
         return bool(self.flags & FLAG_COMPACTED)
+
+    @property
+    def is_encrypted(self) -> bool:
+        return bool(self.flags & FLAG_ENCRYPTED)
+
+    def check_clear(self) -> None:
+        """Raises BatchCorruptError for a batch that only a node with its keys can open."""
+        if self.flags & FLAG_ENCRYPTED:
+            raise BatchCorruptError("it is encrypted")
 
 
 def encode_batch(
@@ -239,12 +248,13 @@ def _finish(
     return buffer
 
 
-def encode_again(header: BatchHeader, *, keys: Buffer, payload: Buffer) -> bytearray:
-    """A stamped batch with other content, and all that `header` says but for lengths and checksums."""
+def encode_again(header: BatchHeader, *content: Buffer) -> bytearray:
+    """A stamped batch with other content, and all that `header` says but for length and checksums: also how much of the
+    content are keys."""
     batch = bytearray(HEADER_BYTES)
-    batch += keys
-    batch += payload
-    fields = msgspec.structs.astuple(msgspec.structs.replace(header, length=len(batch), keys_length=len(keys)))
+    for part in content:
+        batch += part
+    fields = msgspec.structs.astuple(msgspec.structs.replace(header, length=len(batch)))
     _HEADER.pack_into(batch, 0, MAGIC, *fields)
     with memoryview(batch) as view:
         content_crc = crc32c(view[CONTENT_AT:])
@@ -326,31 +336,6 @@ def check_unstamped(buffer: Buffer) -> tuple[int, int]:
     return count, flags
 
 
-def whole_batches(buffer: Buffer, bytes_max: int) -> int:
-    """How many bytes of the whole batches that stand back to back in `buffer` are at most `bytes_max`: all of the
-    first one in any case."""
-    at, end = 0, len(buffer)
-    while at < end:
-        length: int = _LENGTH.unpack_from(buffer, at)[0]
-        if length < HEADER_BYTES or (at and at + length > bytes_max):
-            break
-        at += length
-    return min(at, end)
-
-
-def producers_of(buffer: Buffer) -> list[tuple[int, int, int, int, int]]:
-    """(producer id, base sequence, base offset, leader epoch, append time in ms) of the batches that stand back to back
-    in `buffer`, whole and unharmed, but for those without a producer."""
-    found = []
-    at, end = 0, len(buffer)
-    while at < end:
-        length, base_offset, epoch, append_ms, producer_id, sequence = _PRODUCER.unpack_from(buffer, at)
-        if producer_id != NO_PRODUCER:
-            found.append((producer_id, sequence, base_offset, epoch, append_ms))
-        at += length
-    return found
-
-
 def _verify_content(buffer: Buffer, at: int, header: BatchHeader) -> None:
     end = at + header.length
     if end > len(buffer):
@@ -366,6 +351,7 @@ def _verify_content(buffer: Buffer, at: int, header: BatchHeader) -> None:
 def decode_records(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[Record]:
     """The records of a verified batch; none of a control batch, whose payload is the log's own. Raises ValueError:
     BatchCorruptError, or of what decodes and unpacks."""
+    header.check_clear()
     if header.flags & FLAG_CONTROL:
         return []
     payload = memoryview(buffer)[at + HEADER_BYTES + header.keys_length : at + header.length]
@@ -382,10 +368,12 @@ def decode_keys(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[DedupK
     """The idempotency keys of a verified batch; empty where there are none. Raises ValueError."""
     if not header.keys_length:
         return []
+    header.check_clear()
     start = at + HEADER_BYTES
     return _decode_keys(memoryview(buffer)[start : start + header.keys_length])
 
 
 def opaque_payload(buffer: Buffer, header: BatchHeader, at: int = 0) -> memoryview:
-    """The payload of a batch made by `encode_opaque_batch`."""
+    """The payload of a batch made by `encode_opaque_batch`. Raises BatchCorruptError."""
+    header.check_clear()
     return memoryview(buffer)[at + HEADER_BYTES : at + header.length]

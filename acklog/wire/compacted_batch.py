@@ -71,6 +71,7 @@ def decode_remaining(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[R
 def stored_records(buffer: Buffer, header: BatchHeader, at: int = 0) -> tuple[int, list[StoredRecord]]:
     """When the batch was first compacted (NEVER_MS: it was not), and the messages that are in it; none of a control
     batch. Raises ValueError as `decode_records`."""
+    header.check_clear()
     if header.flags & FLAG_CONTROL:
         return NEVER_MS, []
     payload = _payload(buffer, header, at)
@@ -90,9 +91,7 @@ def encode_compacted(buffer: Buffer, header: BatchHeader, kept: list[StoredRecor
     idempotency keys, and its producer's number."""
     keys = memoryview(buffer)[HEADER_BYTES : HEADER_BYTES + header.keys_length]
     payload = _encode((compacted_ms, {each.index: each.content for each in kept}))
-    return encode_again(
-        replace(header, flags=header.flags | FLAG_COMPACTED), keys=keys, payload=compress(header.codec, payload)
-    )
+    return encode_again(replace(header, flags=header.flags | FLAG_COMPACTED), keys, compress(header.codec, payload))
 
 
 def encode_placeholder(last: BatchHeader, *, base_offset: int) -> bytearray:
@@ -109,8 +108,9 @@ def encode_placeholder(last: BatchHeader, *, base_offset: int) -> bytearray:
         base_timestamp_ms=NO_TIMESTAMP,
         max_timestamp_ms=NO_TIMESTAMP,
         tag_filter=0,
+        keys_length=0,
     )
-    return encode_again(header, keys=b"", payload=_NOTHING)
+    return encode_again(header, _NOTHING)
 
 
 def is_placeholder(buffer: Buffer, header: BatchHeader, at: int = 0) -> bool:
@@ -128,6 +128,7 @@ def from_offset(batches: Buffer, offset: int) -> Buffer:
 
 
 def _payload(buffer: Buffer, header: BatchHeader, at: int) -> Buffer:
+    header.check_clear()
     payload = memoryview(buffer)[at + HEADER_BYTES + header.keys_length : at + header.length]
     if header.codec is Codec.NONE:
         return payload

@@ -13,7 +13,7 @@ from app.calls.quotas import PerSecond
 from app.calls.setting_changes import applied
 from app.calls.unclean_election import UncleanElectionView
 from cluster.errors import ServerError
-from cluster.model.values import CleanupPolicy, PartitionLife, RetentionMode, TopicConfig
+from cluster.model.values import CleanupPolicy, Encryption, PartitionLife, RetentionMode, TopicConfig
 
 _MS_MAX = 1 << 53  # what every JSON reader can hold exactly
 
@@ -87,6 +87,14 @@ class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="came
     delay_ms: Annotated[
         Annotated[int, Meta(ge=0, le=limits.DELAY_SECONDS_MAX * 1000)] | UnsetType | None,
         Meta(description="how much later messages are seen that name neither delaySeconds nor deliverAt; 0: at once"),
+    ] = UNSET
+
+    encryption: Annotated[
+        Encryption | UnsetType | None,
+        Meta(
+            description="on: what is stored from now on is encrypted at rest, which takes a master key on every node; "
+            "off: it is stored in clear; default: as the server's encrypt_topics says"
+        ),
     ] = UNSET
 
     send_messages_per_second: Annotated[

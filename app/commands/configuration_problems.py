@@ -11,6 +11,7 @@ from app.auth.tokens import TokensFileError
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.etcd_options import EtcdOptions, ReadFile
 from app.configuration.jwt_options import JwtOptions
+from app.configuration.master_key_options import MasterKeyOptions
 from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.server_settings import SERVE, Settings
 from app.configuration.setting_error import SettingsError
@@ -18,10 +19,11 @@ from app.configuration.tls_options import PeerOptions, TlsOptions, completed, co
 from app.configuration.trace_options import TraceOptions
 from app.processes.exposure import check_exposure, check_node_exposure
 from app.processes.jwt import check_jwt
+from app.processes.master_keys import master_keys_of
 from app.processes.process_tls import ProcessTls
 from app.processes.required_tokens import tokens_of
 from app.processes.tracing import check_tracing
-from cluster.ports.runtime import SteadyClock
+from cluster.ports.runtime import SteadyClock, SystemEntropy
 
 _Result = TypeVar("_Result")
 
@@ -46,6 +48,8 @@ def _checks(process: ConfiguredProcess, read_file: ReadFile) -> list[Callable[[]
         checks.append(lambda: tokens_of(settings))
         checks.append(lambda: check_jwt(settings, loaded.make(JwtOptions)))
     checks.append(lambda: _check_tls(process))
+    if MasterKeyOptions in process.sources.kinds:
+        checks.append(lambda: master_keys_of(process, SystemEntropy()))
     checks.append(lambda: check_tracing(loaded.make(TraceOptions)))
     if EtcdOptions in process.sources.kinds:
         checks.append(lambda: loaded.make(EtcdOptions).settings(read_file))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from storage.check.directory_check import DirectoryReport
     from storage.disk.port import Disk
     from storage.disk.read_only_disk import ReadOnlyDisk
+    from storage.encryption.local_master_key import LocalMasterKey
 from app.commands.fsck_report import document, views
 
 FINDINGS_MAX = 100_000
@@ -31,6 +32,10 @@ def fsck(
     findings_max: Annotated[
         int, typer.Option("--max-findings", metavar="N", min=1, max=FINDINGS_MAX, help="Findings listed per severity.")
     ] = 1000,
+    master_key_file: Annotated[
+        str | None,
+        typer.Option("--master-key-file", metavar="FILE", help="Look into what is encrypted, too, by this key."),
+    ] = None,
     repairs: Annotated[
         bool, typer.Option("--repair", help="Say how damaged state of groups can be restored; with --yes, do it.")
     ] = False,
@@ -43,7 +48,13 @@ def fsck(
     without --repair --yes. Exit code 0: no errors (there may be warnings), 1: errors, 2: it could not be checked.
     """
     output = session_of(context).output
-    look = _Look(output, data_dir, decodes_records=decodes_records, findings_max=findings_max)
+    look = _Look(
+        output,
+        data_dir,
+        decodes_records=decodes_records,
+        findings_max=findings_max,
+        master_key=None if master_key_file is None else _master_key(master_key_file),
+    )
     if repairs:
         report = _repair(look, is_agreed=is_agreed, is_forced=is_forced)
     elif is_agreed or is_forced:
@@ -94,11 +105,20 @@ def _repair(look: "_Look", *, is_agreed: bool, is_forced: bool) -> "DirectoryRep
 class _Look:
     """A check of a directory, as often as it is wanted."""
 
-    def __init__(self, output: "Output", data_dir: str, *, decodes_records: bool, findings_max: int) -> None:
+    def __init__(
+        self,
+        output: "Output",
+        data_dir: str,
+        *,
+        decodes_records: bool,
+        findings_max: int,
+        master_key: "LocalMasterKey | None",
+    ) -> None:
         self.output = output
         self.data_dir = data_dir
         self._decodes_records = decodes_records
         self._findings_max = findings_max
+        self._master_key = master_key
 
     def check(self, disk: "Disk") -> "DirectoryReport":
         """Raises CommandError."""
@@ -108,13 +128,21 @@ class _Look:
             disk,
             decodes_records=self._decodes_records,
             findings_max=self._findings_max,
+            master_key=self._master_key,
         )
 
 
 def _check(
-    output: "Output", data_dir: str, disk: "Disk", *, decodes_records: bool, findings_max: int
+    output: "Output",
+    data_dir: str,
+    disk: "Disk",
+    *,
+    decodes_records: bool,
+    findings_max: int,
+    master_key: "LocalMasterKey | None",
 ) -> "DirectoryReport":
     from app.processes.embedded_store import evidence_of
+    from cluster.ports.runtime import SystemEntropy
     from cluster.stores.sqlite_evidence import NO_EVIDENCE
     from storage.check.directory_check import (
         COORDINATION_COPY_PATH,
@@ -122,6 +150,7 @@ def _check(
         DirectoryCheck,
         segment_bytes,
     )
+    from storage.check.directory_ciphers import DirectoryCiphers
 
     try:
         with output.progress("Checking (MiB)", total=segment_bytes(disk) // MIB) as progress:
@@ -131,6 +160,7 @@ def _check(
                 coordination_copy=_coordination(data_dir, COORDINATION_COPY_PATH, NO_EVIDENCE),
                 findings_max=findings_max,
                 decodes_records=decodes_records,
+                ciphers=DirectoryCiphers(master_key, SystemEntropy()),
                 advanced=_Mebibytes(progress).advance,
                 looking_at=lambda what: progress.describe(f"Checking {what} (MiB)"),
             ).run()
@@ -138,6 +168,22 @@ def _check(
         raise CommandError(
             f"{data_dir} cannot be read: {error}", exit_code=ExitCode.USAGE, hint="Run this as the server's user."
         ) from error
+
+
+def _master_key(path: str) -> "LocalMasterKey":
+    """Raises UsageError."""
+    from app.configuration.master_key_options import MasterKeyOptions
+    from app.configuration.setting_error import SettingsError
+    from app.processes.master_keys import load_master_keys
+    from cluster.ports.runtime import SystemEntropy
+    from storage.encryption.local_master_key import LocalMasterKey
+
+    try:
+        key = load_master_keys(MasterKeyOptions(master_key_file=path), {}, SystemEntropy()).current
+    except SettingsError as error:
+        raise UsageError(str(error), field="--master-key-file") from None
+    assert isinstance(key, LocalMasterKey), "a file holds the key itself"
+    return key
 
 
 def _open(data_dir: str) -> "ReadOnlyDisk":

@@ -39,7 +39,9 @@ def repair_of(disk: "Disk", report: "DirectoryReport") -> "DeliveryRepair":
             field="DATA_DIR",
             hint="acklog fsck says what to do about each; acklog rebuild makes the coordination file anew.",
         )
-    return DeliveryRepair(disk, logs=report.logs, catalog=report.catalog, journal_key=report.journal_key)
+    return DeliveryRepair(
+        disk, logs=report.logs, catalog=report.catalog, journal_key=report.journal_key, ciphers=report.ciphers
+    )
 
 
 def _in_the_way() -> "set[FindingKind]":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.configuration.etcd_options import ETCD_GROUPS, EtcdOptions
+from app.configuration.master_key_options import MASTER_KEY_GROUPS, MasterKeyOptions
 from app.configuration.node_process_settings import NODE_ID_MAX, NodeProcessSettings
 from app.configuration.setting_error import SettingsError
 from app.configuration.setting_fields import (
@@ -95,6 +96,6 @@ NODE_GROUPS = {
 
 NODE = SettingSources(
     program="acklog node",
-    kinds=(NodeOptions, TlsOptions, PeerOptions, EtcdOptions, TraceOptions),
-    groups=NODE_GROUPS | TLS_GROUPS | PEER_GROUPS | TRACE_GROUPS | ETCD_GROUPS,
+    kinds=(NodeOptions, TlsOptions, PeerOptions, MasterKeyOptions, EtcdOptions, TraceOptions),
+    groups=NODE_GROUPS | TLS_GROUPS | PEER_GROUPS | MASTER_KEY_GROUPS | TRACE_GROUPS | ETCD_GROUPS,
 )

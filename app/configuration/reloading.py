@@ -21,6 +21,7 @@ LIVE = frozenset(
         "auto_create_topics",
         "auto_create_groups",
         "partitions_default",
+        "encrypt_topics",
         "body_timeout_ms",
         "header_timeout_ms",
         "write_timeout_ms",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 from acklog.wire import limits
 from app.configuration.jwt_options import JWT_GROUPS, JwtOptions
+from app.configuration.master_key_options import MASTER_KEY_GROUPS, MasterKeyOptions
 from app.configuration.setting_error import SettingsError
 from app.configuration.setting_fields import (
     ENVIRONMENT_PREFIX,
@@ -91,6 +92,7 @@ class Settings:
     partitions_default: int = number(
         limits.PARTITIONS_DEFAULT, 1, limits.PARTITIONS_MAX, "partitions of a topic that is created without a number"
     )
+    encrypt_topics: bool = switch(False, "topics that are created, and do not say whether, are encrypted")
 
     request_timeout_ms: int = number(10_000, 10, 600_000, "deadline of a request, waiting for messages not counted")
     catalog_confirm_timeout_ms: int = number(
@@ -200,6 +202,7 @@ SERVER_GROUPS = {
         "auto_topics_per_token_max",
         "auto_groups_per_token_max",
         "partitions_default",
+        "encrypt_topics",
     ),
     "How long things may take": (
         "request_timeout_ms",
@@ -236,8 +239,8 @@ SERVER_GROUPS = {
 
 SERVE = SettingSources(
     program="acklog serve",
-    kinds=(Settings, TlsOptions, JwtOptions, TraceOptions),
-    groups=SERVER_GROUPS | TLS_GROUPS | JWT_GROUPS | TRACE_GROUPS,
+    kinds=(Settings, TlsOptions, JwtOptions, MasterKeyOptions, TraceOptions),
+    groups=SERVER_GROUPS | TLS_GROUPS | JWT_GROUPS | MASTER_KEY_GROUPS | TRACE_GROUPS,
 )
 
 

@@ -28,6 +28,7 @@ from app.http.routers.cluster import add_cluster, add_unclean_elections
 from app.http.routers.compactions import add_compactions
 from app.http.routers.deletions import add_deletions
 from app.http.routers.documentation import add_documentation, use_description
+from app.http.routers.encryption import add_encryption
 from app.http.routers.groups import add_groups
 from app.http.routers.members import add_members
 from app.http.routers.messages import add_messages
@@ -102,6 +103,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_topics(app.router, services)
     add_deletions(app.router, services)
     add_compactions(app.router, services)
+    add_encryption(app.router, services)
     add_tables(app.router, services)
     add_producers(app.router, services)
     add_groups(app.router, services)

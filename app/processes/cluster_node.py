@@ -4,6 +4,7 @@ Composition over ports and nothing else, so that a simulation runs the very same
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -33,8 +34,10 @@ from cluster.ports.entropy import Entropy
 from cluster.ports.tracing import Tracer
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
+from storage.encryption.master_key import NO_MASTER_KEYS, MasterKeys
 from storage.log.data_directory import read_meta
 from storage.node.disk_health import DiskHealth
+from storage.node.encryption.data_key_keeper import check_master_keys
 from storage.node.node_ports import NodePorts
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.failure_detector import FailureDetector
@@ -142,6 +145,7 @@ async def start_cluster_node(
     node_settings: NodeSettings,
     schedule_indexes: ScheduleIndexes = IN_MEMORY,
     table_indexes: TableIndexes = memory_table_index.IN_MEMORY,
+    master_keys: MasterKeys = NO_MASTER_KEYS,
     tracer: Tracer | None = None,
 ) -> ClusterNode:
     """Recover the data directory, register, and take part in the election. `store` is the node's from here on: it is
@@ -149,13 +153,14 @@ async def start_cluster_node(
 
     Waits for a coordination store that cannot be reached. Raises DirectoryConflictError and ReplacedError (the node id
     is somebody else's), StorageFailedError and what opening the data directory raises, OSError for the address,
-    CoordinationError.
+    CoordinationError, and ServerError NO_MASTER_KEY where topics are encrypted by one that the node does not have.
     """
     async with AsyncExitStack() as parts:
         parts.push_async_callback(store.close)
         metadata = MetadataView(store, clock, settings.metadata)
         parts.push_async_callback(metadata.close)
         await metadata.start()
+        check_master_keys(metadata.topics(), master_keys)
         others = RemoteNodes(metadata, transport, clock=clock, entropy=entropy, settings=settings.rpc_client)
         parts.push_async_callback(others.close)
         nodes = NodesWithSelf(settings.node_id, others)
@@ -174,6 +179,7 @@ async def start_cluster_node(
                 entropy=entropy,
                 schedule_indexes=schedule_indexes,
                 table_indexes=table_indexes,
+                master_keys=master_keys,
                 client_of=nodes.client,
             ),
             node_id=settings.node_id,
@@ -188,7 +194,7 @@ async def start_cluster_node(
         server = NodeServer(traced_node(node, metadata, tracer), transport, settings=settings.rpc_server, peer=node)
         await server.start(settings.listen)
         parts.push_async_callback(server.close)
-        return await _join(store, metadata, node, server, transport, clock, entropy, settings, parts)
+        return await _join(store, metadata, node, server, transport, clock, entropy, settings, master_keys.ids, parts)
     raise AssertionError("unreachable: no part of a start suppresses a failure")
 
 
@@ -215,6 +221,7 @@ async def _join(
     clock: Clock,
     entropy: Entropy,
     settings: NodeProcessSettings,
+    master_keys: Sequence[str],
     parts: AsyncExitStack,
 ) -> ClusterNode:
     """The node serves: now the others may know it. Takes the parts over once everything has begun."""
@@ -228,6 +235,7 @@ async def _join(
             address=settings.advertise or server.address,
             rack=settings.rack,
             newest_protocol=settings.rpc_server.versions.newest,
+            master_keys=tuple(master_keys),
         ),
         clock=clock,
         on_change=partial(_registration_changed, node),

@@ -35,6 +35,8 @@ from cluster.ports.entropy import Entropy
 from cluster.ports.tracing import Tracer
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
+from storage.encryption.master_key import NO_MASTER_KEYS, MasterKeys
+from storage.node.encryption.data_key_keeper import check_master_keys
 from storage.node.node_ports import NodePorts
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.no_peers import NoPeers
@@ -103,6 +105,7 @@ async def start_embedded(
     node_settings: NodeSettings,
     schedule_indexes: ScheduleIndexes = IN_MEMORY,
     table_indexes: TableIndexes = memory_table_index.IN_MEMORY,
+    master_keys: MasterKeys = NO_MASTER_KEYS,
     tokens: TokenTable | None = None,
     signed: SignedTokens | None = None,
     collectors: tuple[Collector, ...] = (),
@@ -111,6 +114,7 @@ async def start_embedded(
     """Recover everything and be ready to serve. Raises ServerError when the data directory cannot be served."""
     metadata = MetadataView(store, clock)
     await metadata.start()
+    check_master_keys(metadata.topics(), master_keys)
     controller = EmbeddedController(store, node_id=NODE_ID, clock=clock)
     incarnation = await controller.start()
     topics = TopicAdmin(store, metadata, clock=clock, entropy=entropy)
@@ -129,6 +133,7 @@ async def start_embedded(
             entropy=entropy,
             schedule_indexes=schedule_indexes,
             table_indexes=table_indexes,
+            master_keys=master_keys,
             client_of=nodes.client,
         ),
         node_id=NODE_ID,
@@ -137,7 +142,7 @@ async def start_embedded(
         settings=replace(node_settings, producers_read_bytes_max=0),
     )
     nodes.attach(traced_node(InProcessNode(node), metadata, tracer))
-    registrar = _registrar(store, node, incarnation=incarnation, clock=clock)
+    registrar = _registrar_of(node, store, master_keys, clock)
     await registrar.start()
     gateway = Gateway(
         metadata=metadata,
@@ -164,8 +169,13 @@ async def start_embedded(
     return EmbeddedServer(gateway, node, metadata, controller, registrar, store)
 
 
-def _registrar(store: CoordinationStore, node: StorageNode, *, incarnation: int, clock: Clock) -> NodeRegistrar:
+def _registrar_of(node: StorageNode, store: CoordinationStore, master_keys: MasterKeys, clock: Clock) -> NodeRegistrar:
     registration = NodeRegistration(
-        NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
+        NODE_ID,
+        node.incarnation,
+        node.logs.directory_id,
+        address="embedded",
+        newest_protocol=NEWEST_VERSION,
+        master_keys=master_keys.ids,
     )
     return NodeRegistrar(store, registration, clock=clock, on_change=lambda is_registered: None)

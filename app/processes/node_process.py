@@ -22,6 +22,7 @@ from app.processes.descriptors import PEERS, DescriptorPlan, plan_descriptors, r
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.exposure import check_node_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
+from app.processes.master_keys import master_keys_of
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from app.processes.process_figures import ProcessFigures
@@ -61,15 +62,14 @@ async def serve(
     process_settings = options.process_settings()
     plan = _plan(process_settings.rpc_server, node_settings.log_store)
     rpc_server = process_settings.rpc_server.within(plan.connections)
-    log_store = replace(node_settings.log_store, open_files_max=plan.open_files)
-    node_settings = replace(node_settings, log_store=log_store)
+    node_settings = replace(node_settings, log_store=replace(node_settings.log_store, open_files_max=plan.open_files))
     host, port = options.http_address
     listener = bind(host, port, what_to_do=OTHER_ADDRESS)
     clock, entropy = SteadyClock(), SystemEntropy()
     tracing = start_tracing(
         process.loaded.make(TraceOptions), entropy, service="acklog-node", instance=f"node-{options.id}"
     )
-    figures = ProcessFigures(clock)
+    figures, master_keys = ProcessFigures(clock), master_keys_of(process, entropy)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     tls = ProcessTls.load(tls_options, peers, etcd, clock=clock, in_thread=io.run)
     disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
@@ -91,6 +91,7 @@ async def serve(
         table_indexes=SqliteTableIndexes(
             f"{options.data_dir}/{TABLES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-table")
         ),
+        master_keys=master_keys,
         tracer=tracing.tracer,
     )
 

@@ -18,6 +18,7 @@ from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS, gateway_config
 from app.processes.jwt import jwt_of
+from app.processes.master_keys import master_keys_of
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
@@ -49,8 +50,8 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     settings = replace(settings, connections_max=plan.connections)
     node_settings = _with_open_files(node_settings, plan)
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
-    tokens = tokens_of(settings)
     clock, entropy = SteadyClock(), SystemEntropy()
+    tokens, master_keys = tokens_of(settings), master_keys_of(process, entropy)
     tracing = _start_tracing(settings, process, entropy)
     figures = ProcessFigures(clock)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
@@ -75,6 +76,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
         node_settings=node_settings,
         schedule_indexes=_schedule_indexes(settings),
         table_indexes=_table_indexes(settings),
+        master_keys=master_keys,
         tokens=tokens,
         signed=jwt.tokens,
         collectors=(*figures.of_embedded(), *tracing.collectors, *tls.collectors, *jwt.collectors),

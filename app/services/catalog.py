@@ -16,7 +16,7 @@ from cluster.model import keys
 from cluster.model.action import Action
 from cluster.model.internal_topics import AUDIT_TOPIC, INTERNAL_TOPICS, is_internal
 from cluster.model.near_names import near_names
-from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
+from cluster.model.values import Encryption, Group, GroupMode, GroupSettings, Topic, TopicConfig
 
 NO_EPOCH = -1
 
@@ -142,7 +142,7 @@ class Catalog:
             raise self._no_topic(name, principal, field)
         with self._auto_topics.one_more(name, principal):
             factor = default_replication_factor(await self.nodes())
-            config = TopicConfig(min_insync_replicas=default_min_insync_replicas(factor))
+            config = self.default_config(factor)
             planned = Topic("", name, self._settings.partitions_default, factor, 0, config)
             if not is_wanted(planned):
                 return planned, False
@@ -150,6 +150,12 @@ class Catalog:
                 name, partitions=planned.partitions, config=config, replication_factor=factor
             )
         return topic, True
+
+    def default_config(self, replication_factor: int) -> TopicConfig:
+        """Of a topic that says nothing."""
+        encryption = Encryption.ON if self._settings.encrypt_topics else Encryption.OFF
+        min_insync_replicas = default_min_insync_replicas(replication_factor)
+        return TopicConfig(min_insync_replicas=min_insync_replicas, encryption=encryption)
 
     def topics(self) -> list[Topic]:
         """All but Acklog's own, by name."""

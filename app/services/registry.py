@@ -20,6 +20,7 @@ from app.services.commits import CommitService
 from app.services.compactions import CompactionService
 from app.services.deletions import DeletionService
 from app.services.demand import DemandService
+from app.services.encryption import EncryptionService
 from app.services.groups import GroupService
 from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
@@ -98,6 +99,7 @@ class Services:
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.tables = TableService(gateway, catalog, leaders, quotas)
         self.compactions = CompactionService(gateway, catalog)
+        self.encryption = EncryptionService(gateway, catalog)
         self.deletions = DeletionService(gateway, catalog, leaders)
         self.members = MemberService(catalog, self.membership, self.waiting)
         self.groups = GroupService(gateway, catalog, leaders, ends, self.members)

@@ -32,7 +32,6 @@ from cluster.catalog.topic_defaults import (
     check_cleanup,
     check_min_insync_replicas,
     check_replication_factor,
-    default_min_insync_replicas,
     default_replication_factor,
 )
 from cluster.errors import ServerError
@@ -66,7 +65,7 @@ class TopicService:
         changes = fields.config or TopicConfigFields()
         nodes = await self._catalog.nodes()
         factor = fields.replication_factor or default_replication_factor(nodes)
-        defaults = _default_config(factor)
+        defaults = self._catalog.default_config(factor)
         config = changes.applied_to(defaults, defaults=defaults)
         check_replication_factor(factor, nodes)
         check_min_insync_replicas(config.min_insync_replicas, factor)
@@ -95,7 +94,7 @@ class TopicService:
         partitions = topic.partitions if fields.partitions is None else fields.partitions
 
         def revised(config: TopicConfig) -> TopicConfig:
-            after = changes.applied_to(config, defaults=_default_config(factor))
+            after = changes.applied_to(config, defaults=self._catalog.default_config(factor))
             if not may_lose_data:
                 refuse_data_loss(config, after)
             return after
@@ -229,10 +228,6 @@ class TopicService:
         if name == AUDIT_TOPIC:
             check_name(name, field="topic")
         await self._gateway.topics.delete(name)
-
-
-def _default_config(replication_factor: int) -> TopicConfig:
-    return TopicConfig(min_insync_replicas=default_min_insync_replicas(replication_factor))
 
 
 def _refuse_other_settings(topic: Topic, fields: TopicFields) -> None:

@@ -1,4 +1,4 @@
-"""Refusing what some registered node could not read."""
+"""Refusing what some registered node could not read, or not store as it is to be stored."""
 
 import asyncio
 
@@ -7,6 +7,7 @@ from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.needed_protocol import ANY_PROTOCOL
+from cluster.model.values import Encryption, TopicConfig
 from cluster.ports.coordination import CoordinationError
 
 NODES_NAMED_MAX = 10
@@ -49,3 +50,23 @@ class KnownByAll:
             f"node {named} is of a version that knows no {what}: upgrade every node, then ask again",
             extra={"nodes": nodes, "neededProtocol": protocol},
         )
+
+    def check_master_key(self, config: TopicConfig) -> None:
+        """Return if all registered nodes can encrypt by one master key, or nothing is to be encrypted. Raises
+        ServerError NO_MASTER_KEY."""
+        if config.encryption is Encryption.OFF:
+            return
+        members = self._metadata.steering.membership.live()
+        held = {
+            member.node_id: member.registration.master_keys for member in members if member.registration is not None
+        }
+        without = [node_id for node_id, ids in held.items() if not ids]
+        if without or not held:
+            which = f"node {without[0]} has none" if without else "no node is registered"
+            detail = f"encryption needs a master key on every node, and {which}: give it one and start it again"
+            raise ServerError(ProblemCode.NO_MASTER_KEY, detail, field="config.encryption", extra={"nodes": without})
+        if not any(all(ids[0] in others for others in held.values()) for ids in held.values()):
+            detail = "the nodes have different master keys, so none could read what another one stores"
+            raise ServerError(
+                ProblemCode.NO_MASTER_KEY, detail, field="config.encryption", extra={"nodes": sorted(held)}
+            )

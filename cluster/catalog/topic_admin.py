@@ -25,6 +25,7 @@ from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode, encode_instead
+from cluster.model.data_keys import rotated, with_encryption
 from cluster.model.internal_topics import INTERNAL_TOPICS
 from cluster.model.mapping_starts import next_ordered_mappings
 from cluster.model.needed_protocol import PROTOCOL_OF_MAPPING_STARTS, needed_by_topic
@@ -76,7 +77,7 @@ class TopicAdmin:
 
     async def get_or_create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
         """The existing topic, whatever its settings, or a new one. Raises as `create` does, but for TOPIC_EXISTS, and
-        NODES_TOO_OLD."""
+        NODES_TOO_OLD, NO_MASTER_KEY."""
         known = self._metadata.topic(name)
         if known is not None:
             return known
@@ -86,13 +87,16 @@ class TopicAdmin:
         if replication_factor < 1:
             raise ServerError(ProblemCode.INVALID_FIELD, "must be at least 1", field="replicationFactor")
         await self._known_by_all.require(needed_by_topic(config), _WITH_SUCH_SETTINGS)
-        wanted = Topic(
-            id=id_from_bits(self._entropy.bits64()),
-            name=name,
-            partitions=partitions,
-            replication_factor=replication_factor,
-            created_at_ms=self._clock.now_ms(),
-            config=config,
+        self._known_by_all.check_master_key(config)
+        wanted = with_encryption(
+            Topic(
+                id=id_from_bits(self._entropy.bits64()),
+                name=name,
+                partitions=partitions,
+                replication_factor=replication_factor,
+                created_at_ms=self._clock.now_ms(),
+                config=config,
+            )
         )
         found = wanted
 
@@ -133,7 +137,7 @@ class TopicAdmin:
         what it raises is raised.
 
         Raises ServerError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow; fewer replicas
-        than have to be in sync), NODES_TOO_OLD, NAMESPACE_FULL.
+        than have to be in sync), NODES_TOO_OLD, NAMESPACE_FULL, NO_MASTER_KEY.
         """
         if partitions is not None:
             _check_partitions(partitions)
@@ -144,14 +148,18 @@ class TopicAdmin:
             if item is None:
                 raise self._not_found(name)
             topic = decode(Topic, item.value)
-            updated = replace(
-                topic if partitions is None else self._remapped(topic, partitions, topic.decommissioned),
-                config=_revised(topic.config, config),
-                replication_factor=topic.replication_factor if replication_factor is None else replication_factor,
+            updated = with_encryption(
+                replace(
+                    topic if partitions is None else self._remapped(topic, partitions, topic.decommissioned),
+                    config=_revised(topic.config, config),
+                    replication_factor=topic.replication_factor if replication_factor is None else replication_factor,
+                )
             )
             if updated == topic:
                 return NothingToWrite()
             self._known_by_all.check(needed_by_topic(updated.config), _WITH_SUCH_SETTINGS)
+            if updated.config.encryption is not topic.config.encryption:
+                self._known_by_all.check_master_key(updated.config)
             check_min_insync_replicas(updated.config.min_insync_replicas, updated.replication_factor)
             if updated.partitions < topic.partitions:
                 raise ServerError(
@@ -169,6 +177,22 @@ class TopicAdmin:
 
         async with self._one_growth:
             await self._changer.change_within(namespace_of(name), keys.topic(name), decide)
+        assert updated is not None
+        return updated
+
+    async def rotate_data_key(self, name: str) -> Topic:
+        """What is stored from now on is to be encrypted by another data key, which a node makes soon. Raises
+        ServerError TOPIC_NOT_FOUND (with near names), NOT_ENCRYPTED, TOO_MANY_DATA_KEYS."""
+        updated: Topic | None = None
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal updated
+            if item is None:
+                raise self._not_found(name)
+            updated = rotated(decode(Topic, item.value))
+            return _rewrite(item, updated)
+
+        await self._changer.change(keys.topic(name), decide)
         assert updated is not None
         return updated
 

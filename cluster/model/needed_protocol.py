@@ -8,7 +8,16 @@ from collections.abc import Iterable
 
 from acklog.wire.limits import RETRY_JITTER
 from acklog.wire.names import namespace_of
-from cluster.model.values import Expired, Group, GroupMode, GroupSettings, MissingPosition, Topic, TopicConfig
+from cluster.model.values import (
+    Encryption,
+    Expired,
+    Group,
+    GroupMode,
+    GroupSettings,
+    MissingPosition,
+    Topic,
+    TopicConfig,
+)
 
 ANY_PROTOCOL = 0
 PROTOCOL_OF_ALL_MODES = 4
@@ -54,6 +63,9 @@ that: who does not know of it appends them where they were sent."""
 PROTOCOL_OF_FAIR_HEADERS = 8
 """Brought groups that are fair among the values of a header: who does not know of it would let a noisy one take all."""
 
+PROTOCOL_OF_ENCRYPTION = 9
+"""Brought topics whose batches are encrypted: who does not know of it could not read them."""
+
 
 PROTOCOL_OF_NAMESPACES = 9
 """Brought topics and groups in namespaces: who does not know of these would look for dead letters elsewhere, and let a
@@ -65,17 +77,21 @@ def needed_by_name(full_name: str) -> int:
 
 
 def needed_by_topic(config: TopicConfig) -> int:
+    """By a topic with these settings."""
     needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]
     if config.ttl_ms is not None:
         needed.append(PROTOCOL_OF_TTL)
     if config.has_quotas:
         needed.append(PROTOCOL_OF_QUOTAS)
+    if config.encryption is not Encryption.OFF:
+        needed.append(PROTOCOL_OF_ENCRYPTION)
     if config.delay_ms:
         needed.append(PROTOCOL_OF_TOPIC_DELAYS)
     return max(needed)
 
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
+    """By a group with these settings."""
     needed = [ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES]
     if settings.on_missing_position is MissingPosition.REFUSE:
         needed.append(PROTOCOL_OF_REFUSALS)

@@ -64,6 +64,11 @@ class CleanupPolicy(Enum):
     COMPACT_AND_DELETE = "compact,delete"  # and retention removes the oldest of these
 
 
+class Encryption(Enum):
+    OFF = "off"
+    ON = "on"  # what is stored of the topic from now on is encrypted
+
+
 class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     """Settings of a topic. `retention_bytes` counts per partition; -1 means no limit, as does `retention_ms` and
     `max_compaction_lag_ms`. `ttl_ms` is the time to live of messages that name none (None: no end), from their append
@@ -86,6 +91,7 @@ class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     send_bytes_per_second: int | None = None
     send_requests_per_second: int | None = None
     delay_ms: int = 0
+    encryption: Encryption = Encryption.OFF
 
     @property
     def has_quotas(self) -> bool:
@@ -113,6 +119,16 @@ class EarlierMapping(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     until_ms: int
 
 
+class DataKey(msgspec.Struct, frozen=True, rename="camel"):
+    """What batches of a topic are encrypted by, `wrapped` by the master key of the id `master_key`. Batches name it by
+    its number."""
+
+    number: int
+    wrapped: bytes
+    master_key: str
+    created_at_ms: int
+
+
 class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """`id` is the identity: a topic that is deleted and created again has another (rule R14).
 
@@ -120,6 +136,9 @@ class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     messages (`acklog.wire.partition_mapping` says where their keys go). `mapping` counts the changes of these two, and
     `earlier_mappings` has the last ones before, the oldest first (`cluster.model.topic_mapping`). So many of them, the
     first `ordered_mappings`, have a start in every partition (`cluster.model.mapping_starts`).
+
+    `data_keys_wanted` is how many data keys the topic is to have: it rises with each rotation. Nodes make them, add
+    them to `data_keys`, the oldest first, and wrap them anew (`cluster.model.data_keys`).
     """
 
     id: str
@@ -132,6 +151,8 @@ class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     mapping: int = 0
     earlier_mappings: tuple[EarlierMapping, ...] = ()
     ordered_mappings: int = 0
+    data_keys_wanted: int = 0
+    data_keys: tuple[DataKey, ...] = ()
 
 
 class PartitionLife(Enum):
@@ -328,7 +349,8 @@ class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
     to hand its leaderships over first; its replicas stay where they are. One that `has_impaired_storage` takes nothing
     more for now (its disk is full, or stands still), and wants the same. `newest_protocol` is the newest version of the
     protocol between nodes that it speaks, by which others know what it can read; UNTOLD_PROTOCOL in versions that did
-    not say.
+    not say. `master_keys` are the ids of those that it has: the one that it wraps data keys by first, then the one
+    before.
     """
 
     node_id: int
@@ -339,6 +361,7 @@ class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
     is_leaving: bool = False
     has_impaired_storage: bool = False
     newest_protocol: int = UNTOLD_PROTOCOL
+    master_keys: tuple[str, ...] = ()
 
 
 class ControllerClaim(msgspec.Struct, frozen=True, rename="camel"):

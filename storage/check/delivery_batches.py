@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from acklog.wire.batch import BatchHeader, opaque_payload, verify
 from storage.check.figures import LogFigures
 from storage.disk.port import Disk, File
+from storage.log.batch_cipher import BatchCipher
 from storage.log.batch_scanner import BatchScanner, find_batch_behind
 from storage.log.journal_scan import read_frame
 from storage.log.segment import Segment, segment_base
+from storage.log.segment_reader import StoredBatch
 
 DeliveryBatch = tuple[BatchHeader, memoryview]
 """Header and payload."""
@@ -16,16 +18,18 @@ DeliveryBatch = tuple[BatchHeader, memoryview]
 class DeliveryBatches:
     """`log` is what a check has found of the log, the journal's replay included."""
 
-    def __init__(self, disk: Disk, log: LogFigures, *, journal_key: int) -> None:
+    def __init__(self, disk: Disk, log: LogFigures, *, journal_key: int, cipher: BatchCipher) -> None:
         self._disk = disk
         self._log = log
         self._directory = log.key.directory
         self._journal_key = journal_key
+        self._cipher = cipher
         self._starts_behind_damage = frozenset(end for _, end in log.damage)
 
     def read(self, offset: int) -> Iterator[DeliveryBatch]:
         """From `offset` on, in order; what the check has found to be damaged is left out. Raises OSError,
-        BatchCorruptError, JournalCorruptError."""
+        BatchCorruptError, JournalCorruptError, and ServerError UNAVAILABLE for what is encrypted, and no key is there.
+        """
         stored_end = self._log.stored_end
         for base in self._segments_from(offset):
             file = self._open(base)
@@ -36,12 +40,16 @@ class DeliveryBatches:
                     if header.base_offset >= stored_end:
                         break
                     if header.base_offset >= offset:
-                        yield header, opaque_payload(file.read(position, header.length), header)
+                        yield self._decrypted(header, memoryview(file.read(position, header.length)))
             finally:
                 file.close()
         for data, header in self._of_journal():
             if header.base_offset >= max(offset, stored_end):
-                yield header, opaque_payload(data, header)
+                yield self._decrypted(header, data)
+
+    def _decrypted(self, header: BatchHeader, data: memoryview) -> DeliveryBatch:
+        plain = self._cipher.decrypted(StoredBatch(header, data))
+        return plain.header, opaque_payload(plain.data, plain.header)
 
     def _open(self, base: int) -> File | None:
         try:

@@ -3,6 +3,7 @@
 import msgspec
 
 from acklog.wire.batch import BatchCorruptError
+from cluster.errors import ServerError
 from storage.check.delivery_batches import DeliveryBatches
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
@@ -10,6 +11,7 @@ from storage.check.log_check import SNAPSHOT_NAME
 from storage.delivery.partition_delivery import PartitionDelivery, log_of_snapshot
 from storage.delivery.records import DeliveryFormatError, decode_records
 from storage.disk.port import Disk
+from storage.log.batch_cipher import IN_CLEAR, BatchCipher
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint
 from storage.log.journal_scan import JournalCorruptError
 
@@ -21,13 +23,21 @@ class DeliveryCheck:
     """One partition. `messages` is its log of messages, None if there is none; `delivery` that of delivery records."""
 
     def __init__(
-        self, disk: Disk, delivery: LogFigures, messages: LogFigures | None, *, journal_key: int, findings: Findings
+        self,
+        disk: Disk,
+        delivery: LogFigures,
+        messages: LogFigures | None,
+        *,
+        journal_key: int,
+        findings: Findings,
+        cipher: BatchCipher = IN_CLEAR,
     ) -> None:
         self._disk = disk
         self._delivery = delivery
         self._messages_end = 0 if messages is None else messages.end_offset
         self._journal_key = journal_key
         self._findings = findings
+        self._cipher = cipher
         self._directory = delivery.key.directory
         self._snapshot_path = f"{self._directory}/{SNAPSHOT_NAME}"
 
@@ -57,14 +67,18 @@ class DeliveryCheck:
                     self._add(FindingKind.SNAPSHOT_MISSING, self._snapshot_path, f"the log begins at {log_start}")
                     return None
                 return log_start
-            state.restore(payload[_OFFSET_BYTES:], now_ms=0, wall_now_ms=0)
+            snapshot = self._cipher.decrypted_state(memoryview(payload)[_OFFSET_BYTES:])
+            state.restore(snapshot, now_ms=0, wall_now_ms=0)
+        except ServerError as error:
+            self._add(FindingKind.ENCRYPTED, self._snapshot_path, error.detail)
+            return None
         except (CheckpointDamagedError, DeliveryFormatError, ValueError) as error:
             self._add(FindingKind.SNAPSHOT_DAMAGED, self._snapshot_path, str(error))
             return None
         except OSError as error:
             self._add(FindingKind.FILE_UNREADABLE, self._snapshot_path, str(error))
             return None
-        offset, owner = int.from_bytes(payload[:_OFFSET_BYTES], "big"), log_of_snapshot(payload[_OFFSET_BYTES:])
+        offset, owner = int.from_bytes(payload[:_OFFSET_BYTES], "big"), log_of_snapshot(snapshot)
         if owner not in {"", str(self._delivery.key)}:
             self._add(FindingKind.SNAPSHOT_FOREIGN, self._snapshot_path, f"it is of {owner}")
             return None
@@ -80,8 +94,12 @@ class DeliveryCheck:
 
     def _apply_tail(self, state: PartitionDelivery, offset: int) -> bool:
         try:
-            for _, payload in DeliveryBatches(self._disk, self._delivery, journal_key=self._journal_key).read(offset):
+            batches = DeliveryBatches(self._disk, self._delivery, journal_key=self._journal_key, cipher=self._cipher)
+            for _, payload in batches.read(offset):
                 state.apply(decode_records(payload), now_ms=0, wall_now_ms=0)
+        except ServerError as error:
+            self._add(FindingKind.ENCRYPTED, self._directory, error.detail)
+            return False
         except (DeliveryFormatError, BatchCorruptError, JournalCorruptError, msgspec.DecodeError, OSError) as error:
             self._add(FindingKind.DELIVERY_UNREADABLE, self._directory, str(error))
             return False

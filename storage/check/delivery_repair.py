@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from acklog.wire.batch import BatchCorruptError
+from cluster.errors import ServerError
 from cluster.model.projected_offsets import ProjectedPartition
 from storage.check.catalog_check import CatalogContent
 from storage.check.delivery_batches import DeliveryBatches
+from storage.check.directory_ciphers import DirectoryCiphers
 from storage.check.figures import LogFigures
 from storage.check.log_check import KEPT_SNAPSHOT_PREFIX, SNAPSHOT_NAME
 from storage.delivery.partition_delivery import decode_snapshot, encode_snapshot, log_of_snapshot
@@ -63,12 +65,19 @@ class DeliveryRepair:
     """`logs` and `catalog` are what a check of the same directory has found; `disk` must not have changed since."""
 
     def __init__(
-        self, disk: Disk, *, logs: Mapping[str, LogFigures], catalog: CatalogContent, journal_key: int
+        self,
+        disk: Disk,
+        *,
+        logs: Mapping[str, LogFigures],
+        catalog: CatalogContent,
+        journal_key: int,
+        ciphers: DirectoryCiphers,
     ) -> None:
         self._disk = disk
         self._logs = logs
         self._catalog = catalog
         self._journal_key = journal_key
+        self._ciphers = ciphers
 
     def plan(self) -> list[PartitionRepair]:
         """One for each partition whose groups' state a start cannot read."""
@@ -103,6 +112,10 @@ class DeliveryRepair:
             offset = self._begin(log, salvage, repair.damage)
             if offset < log.end_offset:
                 self._read_log(log, offset, salvage, repair.damage)
+        except ServerError as error:
+            repair.damage.append(error.detail)
+            repair.refusal = "it is encrypted: give the master key (--master-key-file)"
+            return repair
         except DeliveryFormatError as error:
             repair.damage.append(str(error))
             repair.refusal = "what is whole cannot be decoded: use the version of Acklog that wrote it"
@@ -115,6 +128,7 @@ class DeliveryRepair:
             return None
         groups = salvage.finish()
         state = encode_snapshot([group.snapshot(group_id) for group_id, group in groups.items()], log=str(log.key))
+        state = self._ciphers.of(log.key).encrypted_state(state)
         repair.snapshot = log.end_offset.to_bytes(_OFFSET_BYTES, "big") + state
         repair.groups = [self._told(log.key, group_id, group, end) for group_id, group in groups.items()]
         return repair
@@ -138,7 +152,12 @@ class DeliveryRepair:
 
     def _begin_with(self, payload: bytes, log: LogFigures, salvage: DeliverySalvage, damage: list[str]) -> bool:
         """Whether the snapshot counts: it says what was done up to its offset."""
-        path, state = _snapshot_path(log.key), payload[_OFFSET_BYTES:]
+        path = _snapshot_path(log.key)
+        try:
+            state = self._ciphers.of(log.key).decrypted_state(memoryview(payload)[_OFFSET_BYTES:])
+        except BatchCorruptError as error:
+            damage.append(f"{path} cannot be decrypted: {error}")
+            return False
         offset, owner = int.from_bytes(payload[:_OFFSET_BYTES], "big"), log_of_snapshot(state)
         if owner not in {"", str(log.key)}:
             damage.append(f"{path} is the snapshot of another log, {owner}")
@@ -157,7 +176,9 @@ class DeliveryRepair:
 
     def _read_log(self, log: LogFigures, offset: int, salvage: DeliverySalvage, damage: list[str]) -> None:
         expected = offset
-        for header, payload in DeliveryBatches(self._disk, log, journal_key=self._journal_key).read(offset):
+        cipher = self._ciphers.of(log.key)
+        batches = DeliveryBatches(self._disk, log, journal_key=self._journal_key, cipher=cipher)
+        for header, payload in batches.read(offset):
             self._check_gap(log, expected, header.base_offset, salvage, damage)
             salvage.apply(decode_records(payload))
             expected = header.next_offset

@@ -5,13 +5,16 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from cluster.ports.runtime import SystemEntropy
 from cluster.stores.sqlite_copy import SqliteContent
 from storage.check.catalog_check import CatalogCheck, CatalogContent
 from storage.check.delivery_check import DeliveryCheck
+from storage.check.directory_ciphers import DirectoryCiphers
 from storage.check.figures import JournalFigures, LogFigures, TopicFigures
 from storage.check.findings import FindingKind, Findings
 from storage.check.journal_check import check_journal
 from storage.check.log_check import LogCheck
+from storage.check.record_check import RecordCheck
 from storage.check.replay_check import ReplayCheck
 from storage.disk.port import Disk
 from storage.log.ballast import BALLAST_PATH
@@ -60,6 +63,7 @@ class DirectoryReport:
     findings: Findings = field(default_factory=Findings)
     logs: dict[str, LogFigures] = field(default_factory=dict)
     catalog: CatalogContent = field(default_factory=CatalogContent)
+    ciphers: DirectoryCiphers = field(default_factory=lambda: DirectoryCiphers(None, SystemEntropy()))
 
 
 class DirectoryCheck:
@@ -73,6 +77,7 @@ class DirectoryCheck:
         coordination_copy: SqliteContent | None = None,
         findings_max: int,
         decodes_records: bool = False,
+        ciphers: DirectoryCiphers | None = None,
         advanced: Callable[[int], None] = lambda _count: None,
         looking_at: Callable[[str], None] = lambda _what: None,
     ) -> None:
@@ -86,6 +91,8 @@ class DirectoryCheck:
         self._findings = self.report.findings
         self._catalog = CatalogCheck(COORDINATION_PATH, findings=self._findings)
         self.report.catalog = self._catalog.content
+        self._ciphers = self.report.ciphers if ciphers is None else ciphers
+        self.report.ciphers = self._ciphers
         self._logs = self.report.logs
         self._directories: dict[tuple[str, int], str] = {}
 
@@ -171,6 +178,7 @@ class DirectoryCheck:
         for loss in self._coordination.losses:
             self._findings.add(FindingKind.COORDINATION_BEHIND, COORDINATION_PATH, loss)
         self._catalog.read(self._coordination.items)
+        self._ciphers.learn(self._catalog.content.topics.values())
 
     def _find_partitions(self) -> None:
         if not self._disk.exists(PARTITIONS_DIRECTORY):
@@ -190,13 +198,15 @@ class DirectoryCheck:
     def _check_logs(self, points: RecoveryPoints) -> None:
         for key in self._keys(points):
             self._looking_at(self._describe(key))
+            is_decoded = self._decodes_records and key.kind == LogKind.MESSAGES
+            records = RecordCheck(self._ciphers.of(key)) if is_decoded else None
             check = LogCheck(
                 self._disk,
                 key,
                 points.logs.get(str(key), _NO_POINT),
                 findings=self._findings,
                 is_clean=points.is_clean,
-                decodes_records=self._decodes_records,
+                records=records,
                 advanced=self._advanced,
             )
             if self._disk.exists(key.directory):
@@ -209,6 +219,8 @@ class DirectoryCheck:
                 self._findings.add(FindingKind.LOG_MISSING, key.directory, detail, topic_id=key.topic_id)
                 check.figures.damage.append((0, check.figures.durable_end))
                 check.figures.end_offset = check.figures.stored_end = check.figures.durable_end
+            if records is not None and records.unread:
+                self._findings.add(FindingKind.ENCRYPTED, key.directory, records.unread, topic_id=key.topic_id)
             self._logs[str(key)] = check.figures
 
     def _keys(self, points: RecoveryPoints) -> list[LogKey]:
@@ -256,7 +268,14 @@ class DirectoryCheck:
                 continue
             messages = self._logs.get(str(LogKey(log.key.topic_id, log.key.partition, LogKind.MESSAGES)))
             self._looking_at(self._describe(log.key))
-            check = DeliveryCheck(self._disk, log, messages, journal_key=journal_key, findings=self._findings)
+            check = DeliveryCheck(
+                self._disk,
+                log,
+                messages,
+                journal_key=journal_key,
+                findings=self._findings,
+                cipher=self._ciphers.of(log.key),
+            )
             group_ids = check.run()
             if self._coordination is not None and not self._coordination.faults:
                 self._catalog.check_group_ids(group_ids, log.key.directory, log.key.topic_id)

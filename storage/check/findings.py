@@ -101,6 +101,9 @@ class FindingKind(Diagnosis, Enum):
     RECORDS_UNREADABLE = Diagnosis(
         Severity.ERROR, "the batch is whole, but its messages cannot be decoded", "Please report it, with the batch."
     )
+    ENCRYPTED = Diagnosis(
+        Severity.NOTE, "it is encrypted, and was verified by its checksums only", "To look into it: --master-key-file."
+    )
     SCHEDULE_DAMAGED = Diagnosis(
         Severity.ERROR,
         "messages that are to be seen later cannot be read and are not delivered; asking for one answers "

@@ -11,7 +11,7 @@ from storage.check.epoch_check import EpochCheck
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
 from storage.check.index_check import IndexCheck
-from storage.check.record_check import records_fault
+from storage.check.record_check import RecordCheck
 from storage.delivery.partition_delivery import log_of_snapshot
 from storage.disk.port import Disk, File
 from storage.log.batch_scanner import BatchScanner, find_batch_behind
@@ -36,7 +36,7 @@ _OF_SCHEDULE = {
 
 class LogCheck:
     """`is_clean`: the server stopped in order, so nothing may lie beyond the recovery point. `advanced` is told the
-    bytes that were read. `decodes_records`: also decode every message."""
+    bytes that were read. `records`: also decode every message."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class LogCheck:
         *,
         findings: Findings,
         is_clean: bool = False,
-        decodes_records: bool = False,
+        records: RecordCheck | None = None,
         advanced: Callable[[int], None] = lambda _count: None,
     ) -> None:
         self._disk = disk
@@ -55,7 +55,7 @@ class LogCheck:
         self._point = point
         self._findings = findings
         self._is_clean = is_clean
-        self._decodes_records = decodes_records and key.kind == LogKind.MESSAGES
+        self._records = records
         self._advanced = advanced
         self._last_ms = -1
         self._needed_from = self._snapshot_offset() if self._spec.has_state else 0
@@ -228,8 +228,8 @@ class LogCheck:
                 self._advanced(position - start)
                 return problem, position
             self._take_in(header, position, segment, index)
-            if self._decodes_records:
-                fault = records_fault(file.read(position, header.length), header)
+            if self._records is not None:
+                fault = self._records.fault(file.read(position, header.length), header)
                 if fault is not None:
                     detail = f"the batch at byte {position}, offsets from {header.base_offset}: {fault}"
                     self._add(FindingKind.RECORDS_UNREADABLE, segment.path, detail)

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from functools import partial
 
 from acklog.wire.batch import BatchCorruptError, check_unstamped
+from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from storage.disk.port import Buffer
+from storage.log.batch_cipher import IN_CLEAR, BatchCipher, decrypt_batches
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.keys import LogKey
@@ -32,11 +34,14 @@ from storage.log.stamped_run import StampedRun
 from storage.log.truncation import truncate_to
 from storage.log.uncancelled import uncancelled
 
-_Result = TypeVar("_Result")
+_DECRYPTED_AT_ONCE_BYTES = 256 * 1024
+"""What is decrypted on the event loop; more is in an I/O thread, so that nobody is held up by it."""
 
 
 class PartitionLog:
-    """A log of batches. All state changes on the event loop; offsets are exclusive at the end.
+    """A log of batches. Its `cipher` says what they are stored as; whoever appends and reads has them in clear.
+
+    All state changes on the event loop; offsets are exclusive at the end.
 
     Every call raises ServerError: STORAGE_FAILED once the data directory has failed, RECORDS_CORRUPT where stored
     batches are damaged.
@@ -48,6 +53,7 @@ class PartitionLog:
         self._maintenance = maintenance
         self._state = state
         self._queue = LogQueue(state)
+        self.cipher: BatchCipher = IN_CLEAR
         self.on_damaged: Callable[[], None] = lambda: None  # called when `damage` is found
         self._reader = LogReader(engine, state, on_damaged=lambda: self.on_damaged())
 
@@ -105,9 +111,9 @@ class PartitionLog:
     def append(self, batch: bytearray, *, leader_epoch: int, space: Space = Space.NORMAL) -> "asyncio.Future[Appended]":
         """Append an unstamped batch; the future is done when it is durable. Offsets follow the order of the calls.
 
-        The log stamps `batch` in place and owns it from here on. Raises BatchCorruptError for bytes that are not an
-        unharmed batch, ValueError for an epoch below an earlier one, and ServerError: OVERLOADED when too much is
-        waiting. The future may fail with STORAGE_FULL (nothing was stored) or STORAGE_FAILED (nobody knows).
+        The log owns `batch` from here on. Raises BatchCorruptError for bytes that are not an unharmed batch, ValueError
+        for an epoch below an earlier one, and ServerError: OVERLOADED when too much is waiting, and as its cipher does.
+        The future may fail with STORAGE_FULL (nothing was stored) or STORAGE_FAILED (nobody knows).
         """
         done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
         self.append_and_tell(batch, done, leader_epoch=leader_epoch, space=space)
@@ -115,18 +121,21 @@ class PartitionLog:
 
     def append_and_tell(
         self, batch: bytearray, waiter: AppendWaiter, *, leader_epoch: int, space: Space = Space.NORMAL
-    ) -> None:
-        """As `append`, for a waiter that is told at once, and not in a later turn of the event loop."""
+    ) -> bytearray:
+        """As `append`, for a waiter that is told at once, and not in a later turn of the event loop. What is stored,
+        which the log stamps then: `batch` itself, or encrypted."""
         count, flags = check_unstamped(batch)
+        stored = self.cipher.encrypted(batch)
         self._commit.append(
             self._queue,
-            batch,
+            stored,
             waiter,
             count=count,
             flags=flags,
             leader_epoch=leader_epoch,
             is_reserved=space is Space.RESERVED,
         )
+        return stored
 
     def append_stamped(self, batches: Buffer, *, space: Space = Space.NORMAL) -> "asyncio.Future[Appended]":
         """Append whole batches as another node's leader stamped them; the future is done when they are durable.
@@ -162,12 +171,28 @@ class PartitionLog:
         await self._commit.come_to_rest(self._queue, error)
 
     async def read(self, offset: int, *, max_bytes: int, until: int | None = None) -> list[StoredBatch]:
-        """Whole verified batches from the one that holds `offset` on, those that begin below `until`.
+        """Whole verified batches from the one that holds `offset` on, those that begin below `until`; in clear.
 
         At least one if there is any, also beyond `max_bytes`; fewer than would fit is possible. Raises
         OFFSET_OUT_OF_RANGE (extra: log_start, log_end) and RECORDS_CORRUPT (extra: offset, next_offset: where to go
-        on behind the damage).
+        on behind the damage); UNAVAILABLE where the key of the first one is not known here.
         """
+        found = await self._reader.read(offset, max_bytes=max_bytes, until=until)
+        if not any(header.is_encrypted for header, _ in found):
+            return found
+        decrypted = partial(decrypt_batches, self.cipher, found)
+        is_little = sum(header.length for header, _ in found) <= _DECRYPTED_AT_ONCE_BYTES
+        try:
+            return decrypted() if is_little else await self._engine.io.run(decrypted)
+        except BatchCorruptError as error:  # its bytes are as its leader wrote them: no replica has others
+            raise ServerError(
+                ProblemCode.RECORDS_CORRUPT,
+                f"the batch at offset {found[0].header.base_offset} of log {self.key} cannot be decrypted: {error}",
+                extra={"offset": offset, "next_offset": found[0].header.next_offset},
+            ) from error
+
+    async def read_stored(self, offset: int, *, max_bytes: int, until: int | None = None) -> list[StoredBatch]:
+        """As `read`, of batches as they are stored: for replicas, and who wants no more than their headers."""
         return await self._reader.read(offset, max_bytes=max_bytes, until=until)
 
     async def verify(self, offset: int, *, max_bytes: int, older_than_ms: int) -> Verified | None:
@@ -282,6 +307,7 @@ class PartitionLog:
         DiskFailedError for what cannot be read, decoded or written beside it.
         """
         parts = self._engine, self._maintenance, self._state
+        rewriter = self.cipher.rewriting(rewriter)
         rewrite = await begin_rewrite(*parts, base_offset, rewriter, step_bytes=step_bytes, pause=pause)
         if rewrite is None:
             return None

@@ -18,7 +18,7 @@ async def append_time_at(partition: Partition, offset: int) -> int:
     if at_once_ms is not None:
         return at_once_ms
     try:
-        found = await host.log.read(offset, max_bytes=_NO_MORE_THAN_ONE_BATCH, until=host.high_watermark)
+        found = await host.log.read_stored(offset, max_bytes=_NO_MORE_THAN_ONE_BATCH, until=host.high_watermark)
     except ServerError:  # whoever reads the messages hears of it
         return UNTOLD_MS
     return found[0].header.append_time_ms if found else UNTOLD_MS

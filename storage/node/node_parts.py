@@ -8,6 +8,7 @@ from storage.log.keys import LogKey
 from storage.log.store import LogStore
 from storage.node.append_times import AppendTimes
 from storage.node.compaction.compactor import Compactor
+from storage.node.encryption.data_key_keeper import DataKeyKeeper
 from storage.node.group_coordinators import GroupCoordinators
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.groups.mapping_passages import MappingPassages
@@ -127,6 +128,7 @@ def replica_context(
             settings=settings.delivery,
         )
 
+    data_keys = _data_keys_of(ports, me, on_crashed)
     snapshots = DeliverySnapshots(ports.disk, ports.io, ports.clock, new_state=new_delivery_state)
     opener = PartitionOpener(
         logs,
@@ -136,6 +138,7 @@ def replica_context(
         passages=passages,
         recurring=RecurringDefinitions(ports.store, ports.metadata, timeout_ms=settings.recurring_store_timeout_ms),
         others=OtherSchedules(ports.metadata, ports.client_of, timeout_ms=settings.schedule.hand_over_timeout_ms),
+        data_keys=data_keys,
         cache=cache,
         figures=figures,
         clock=ports.clock,
@@ -154,6 +157,7 @@ def replica_context(
         opener=opener,
         snapshots=snapshots,
         schedules=ScheduleKeepers(ports.schedule_indexes, ports.clock, settings.schedule, on_crashed),
+        data_keys=data_keys,
         high_watermarks=high_watermarks,
         forget_table=forget_table,
         cache=cache,
@@ -162,5 +166,17 @@ def replica_context(
         producers=settings.producers,
         close_timeout_ms=settings.partition_close_timeout_ms,
         is_registered=is_registered,
+        on_crashed=on_crashed,
+    )
+
+
+def _data_keys_of(ports: NodePorts, me: ReplicaIdentity, on_crashed: Callable[[BaseException], None]) -> DataKeyKeeper:
+    return DataKeyKeeper(
+        me,
+        store=ports.store,
+        metadata=ports.metadata,
+        master_keys=ports.master_keys,
+        clock=ports.clock,
+        entropy=ports.entropy,
         on_crashed=on_crashed,
     )

@@ -11,6 +11,7 @@ from cluster.ports.coordination import CoordinationStore
 from cluster.ports.entropy import Entropy
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
+from storage.encryption.master_key import NO_MASTER_KEYS, MasterKeys
 from storage.node.groups.dead_letter_sink import DeadLetterSink
 from storage.node.replicas.peer_directory import Peers
 from storage.rpc.node_api import NodeApi
@@ -38,5 +39,6 @@ class NodePorts:
     entropy: Entropy
     schedule_indexes: ScheduleIndexes = IN_MEMORY
     table_indexes: TableIndexes = memory_table_index.IN_MEMORY
+    master_keys: MasterKeys = NO_MASTER_KEYS
     client_of: Callable[[int], NodeApi] = _alone
     """The interface of a node, this one among them; raises ServerError UNAVAILABLE for one that is not known."""

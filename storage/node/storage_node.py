@@ -177,6 +177,7 @@ class StorageNode:
     # --- life ----------------------------------------------------------------------------------------------------
 
     async def _begin(self) -> None:
+        await self._replicas.data_keys.open()
         await self._replicas.reconcile()
         await self._replicas.settled()
         await self._replicas.remove_orphans()
@@ -188,8 +189,8 @@ class StorageNode:
 
         self._unsubscribe = self._metadata.subscribe(metadata_changed)
         changed.set()  # for what changed between the first look and the subscription
-        runs = (self._replicas.follow(changed), self._housekeeping.run(), self._watch_followers(), self.compactor.run())
-        for activity in runs:
+        followers = self._replicas.watch_followers()
+        for activity in (self._replicas.follow(changed), self._housekeeping.run(), followers, self.compactor.run()):
             self._tasks.append(asyncio.get_running_loop().create_task(activity))
             self._tasks[-1].add_done_callback(self._task_ended)
         self._coordinators.open()
@@ -208,6 +209,7 @@ class StorageNode:
         await self._coordinators.close()
         led = self._held.led()
         await self._replicas.close()
+        await self._replicas.data_keys.close()
         await self.tables.close()
         self._service.stop()
         await self._sessions.close()
@@ -272,12 +274,6 @@ class StorageNode:
         self._coordinators.look_anew()
         self.redrives.look_anew()
         self._receiver.wake_everybody()
-
-    async def _watch_followers(self) -> None:
-        """Without the coordination store, leaders serve as long as they hear their followers."""
-        while True:
-            await self._clock.sleep(self._replication.contact_ms / 4)
-            self._replicas.tell_who_is_heard()
 
     def _forget_topic(self, topic_id: str) -> None:
         self._receiver.forget_topic(topic_id)

@@ -40,6 +40,8 @@ COMMITTERS_SHARE = 0.12
 """Of the seeds, in which members of an exclusive group commit positions."""
 QUOTA_SHARE = 0.15
 """Of the seeds, in which a topic and a group have quotas."""
+ENCRYPTION_SHARE = 0.2
+"""Of the seeds, in which topics are encrypted."""
 LASTING_SHARE = 0.3
 
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
@@ -119,6 +121,7 @@ def draw_embedded_options(seed: int) -> Options:
         view_messages=_view_messages(seed),
         committers=_committers(seed),
         limited_per_second=_limited_per_second(seed),
+        is_encrypted=random.Random(f"encryption {seed}").random() < ENCRYPTION_SHARE,
     )
     return with_filters(options)
 
@@ -186,6 +189,7 @@ def draw_cluster_options(seed: int) -> Options:
         view_messages=_view_messages(seed),
         committers=_committers(seed),
         limited_per_second=_limited_per_second(seed),
+        is_encrypted=random.Random(f"encryption {seed}").random() < ENCRYPTION_SHARE,
     )
     return with_filters(options)
 

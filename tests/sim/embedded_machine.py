@@ -15,6 +15,7 @@ from tests.sim.cluster.machines import Connection, Host, NodeMachine, ProcessDis
 from tests.sim.environment import SimClock, SimEntropy, SimExecutor
 from tests.sim.http_client import HttpClient
 from tests.sim.process import Process, ProcessDiedError, outside
+from tests.sim.simulated_master_key import master_keys_of
 
 _Result = TypeVar("_Result")
 
@@ -102,8 +103,9 @@ class EmbeddedMachine(NodeMachine):
             io=io,
             clock=SimClock(self.clock),
             entropy=SimEntropy(f"{process.name} {options.seed}"),
-            settings=Settings(partitions_default=options.server.partitions),
+            settings=Settings(partitions_default=options.server.partitions, encrypt_topics=options.is_encrypted),
             node_settings=node_settings(options.server),
+            master_keys=master_keys_of(options, process.name),
         )
         return cast(ClusterNode, server)
 

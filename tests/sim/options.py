@@ -248,6 +248,8 @@ class Options:
     """Members of an exclusive group that commit positions of their own."""
     limited_per_second: int = 0
     """Messages that may be sent to a topic beside the others, which has a quota."""
+    is_encrypted: bool = False
+    """Whether all topics are encrypted at rest."""
 
     @property
     def dedup_is_exact(self) -> bool:

@@ -17,7 +17,7 @@ import structlog
 
 from cluster.errors import ServerError
 from cluster.model.internal_topics import GROUPS_TOPIC, groups_topic_config
-from cluster.model.values import GroupMode, Topic, TopicConfig
+from cluster.model.values import Encryption, GroupMode, Topic, TopicConfig
 from tests.sim.checkers import check_all, final_log
 from tests.sim.clients import Surroundings
 from tests.sim.cluster.administrator import Administrator
@@ -213,6 +213,7 @@ class World:
             dedup_window_ms=options.server.dedup_window_ms,
             min_insync_replicas=options.min_insync_replicas,
             max_replica_lag_ms=options.max_replica_lag_ms,
+            encryption=Encryption.ON if options.is_encrypted else Encryption.OFF,
         )
         async with asyncio.timeout(SETUP_TIMEOUT_S):
             while len(self.store.nodes) < options.nodes or self.hardware.gateways[0].gateway is None:

@@ -23,6 +23,7 @@ from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 from cluster.ports.tracing import Tracer
 from cluster.stores.memory_store import MemoryStore
+from storage.encryption.master_key import NO_MASTER_KEYS, MasterKeys
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.storage_node import StorageNode
@@ -72,6 +73,8 @@ class Cluster:
         """Of all processes, from their next start on."""
         self.ahead_ms: dict[int, int] = {}
         """How much the wall clocks of nodes are ahead of the others', from their next start on."""
+        self.master_keys: MasterKeys = NO_MASTER_KEYS
+        """Of all nodes, from their next start on."""
         self.settings = settings
         self._replication = replication
         self._loop = loop
@@ -106,6 +109,7 @@ class Cluster:
             entropy=SimEntropy(self._starts),
             settings=NodeProcessSettings(node_id=node_id, **{**fixed, **settings}),
             node_settings=self.settings,
+            master_keys=self.master_keys,
             tracer=self.tracer,
         )
         self.nodes[node_id] = node
@@ -281,6 +285,7 @@ class ClusterBuilder:
         self._settings = SMALL
         self._replication = ReplicationSettings()
         self._tracer: Tracer | None = None
+        self._master_keys = NO_MASTER_KEYS
 
     def nodes(self, count: int, **settings: Any) -> Self:
         """Node 1 and so on; `settings` are all nodes' `NodeProcessSettings`."""
@@ -303,6 +308,10 @@ class ClusterBuilder:
         self._tracer = tracer
         return self
 
+    def encrypting(self, master_keys: MasterKeys) -> Self:
+        self._master_keys = master_keys
+        return self
+
     def storing(self, settings: NodeSettings) -> Self:
         self._settings = settings
         return self
@@ -318,6 +327,7 @@ class ClusterBuilder:
         async def whole(loop: SimLoop) -> _Result:
             cluster = Cluster(loop, self._settings, self._replication)
             cluster.tracer = self._tracer
+            cluster.master_keys = self._master_keys
             for node_id, settings in self._nodes.items():
                 await cluster.node(node_id, **settings)
             for settings in self._gateways:

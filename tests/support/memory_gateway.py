@@ -27,6 +27,7 @@ from cluster.metadata.steering_state import SteeringState
 from cluster.metadata.token_state import TokenState
 from cluster.model import keys
 from cluster.model.codec import encode
+from cluster.model.data_keys import rotated
 from cluster.model.mapping_starts import next_ordered_mappings
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import (
@@ -219,6 +220,10 @@ class MemoryTopics:
             config=config(old.config) if callable(config) else config or old.config,
         )
         self._metadata.topics_by_name[name] = topic
+        return topic
+
+    async def rotate_data_key(self, name: str) -> Topic:
+        topic = self._metadata.topics_by_name[name] = rotated(self._metadata.topics_by_name[name])
         return topic
 
     async def decommission(self, name: str, partitions: Sequence[int]) -> Topic:

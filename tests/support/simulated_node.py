@@ -13,6 +13,7 @@ from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.stores.memory_store import MemoryStore
+from storage.encryption.master_key import NO_MASTER_KEYS, MasterKeys
 from storage.log.log_settings import LogStoreSettings
 from storage.node.groups.dead_letter_topics import DeadLetterTopics
 from storage.node.node_ports import NodePorts
@@ -47,6 +48,7 @@ class SimulatedNode:
         self.settings = settings
         self.schedule_indexes: ScheduleIndexes = IN_MEMORY
         self.table_indexes: TableIndexes = MemoryTableIndexes()
+        self.master_keys: MasterKeys = NO_MASTER_KEYS
 
     async def start(self) -> None:
         self.clock = SimClock(self.machine_clock)
@@ -69,6 +71,7 @@ class SimulatedNode:
                 entropy=self.entropy,
                 schedule_indexes=self.schedule_indexes,
                 table_indexes=self.table_indexes,
+                master_keys=self.master_keys,
                 client_of=lambda _: self.node,
             ),
             node_id=1,

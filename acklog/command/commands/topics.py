@@ -100,6 +100,10 @@ DelayOption = Annotated[
         "--delay", metavar="DURATION", help="Messages are seen 30s, 15m later (0s: at once), unless they say."
     ),
 ]
+EncryptionOption = Annotated[
+    str | None,
+    typer.Option("--encryption", metavar="on|off", help="Whether what is stored from now on is encrypted at rest."),
+]
 DataLossOption = Annotated[
     bool, typer.Option("--yes", "-y", help="Do not ask before a change that can delete messages.")
 ]
@@ -166,6 +170,7 @@ def create(
     tombstone_retention: TombstoneRetentionOption = None,
     ttl: TtlOption = None,
     delay: DelayOption = None,
+    encryption: EncryptionOption = None,
     quota_messages: QuotaMessagesOption = None,
     quota_bytes: QuotaBytesOption = None,
     quota_requests: QuotaRequestsOption = None,
@@ -177,6 +182,7 @@ def create(
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl, delay)
     changes |= topic_quota_changes(quota_messages, quota_bytes, quota_requests)
     _add_replication(changes, min_in_sync, max_replica_lag)
+    _add_encryption(changes, encryption)
     add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
     with session.client() as client:
         is_there = _is_there(client, topic)
@@ -212,6 +218,7 @@ def update(
     tombstone_retention: TombstoneRetentionOption = None,
     ttl: TtlOption = None,
     delay: DelayOption = None,
+    encryption: EncryptionOption = None,
     quota_messages: QuotaMessagesOption = None,
     quota_bytes: QuotaBytesOption = None,
     quota_requests: QuotaRequestsOption = None,
@@ -224,6 +231,7 @@ def update(
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl, delay)
     changes |= topic_quota_changes(quota_messages, quota_bytes, quota_requests)
     _add_replication(changes, min_in_sync, max_replica_lag)
+    _add_encryption(changes, encryption)
     add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
     if partitions is None and replicas is None and not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --retention 3d or --partitions 16.")
@@ -298,6 +306,14 @@ def _add_replication(changes: "TopicChanges", min_in_sync: int | None, max_repli
         changes["max_replica_lag_ms"] = parse_duration_ms(max_replica_lag, field="--max-replica-lag")
 
 
+def _add_encryption(changes: "TopicChanges", encryption: str | None) -> None:
+    """Raises UsageError."""
+    if encryption is not None:
+        if encryption not in {"on", "off"}:
+            raise UsageError(f"{encryption!r} is neither on nor off", field="--encryption", hint="It may be on or off.")
+        changes["encryption"] = encryption
+
+
 def _is_there(client: "Client", topic: str) -> bool:
     from acklog.errors import TopicNotFound
 
@@ -332,6 +348,8 @@ def _fields(session: Session, topic: "TopicDescription") -> Fields:
         rows.append(("delivered for", limit_text(config.ttl_ms)))
     if config.delay_ms:
         rows.append(("delivered after", duration_text(config.delay_ms)))
+    if config.encryption != "off":
+        rows.append(("encryption", config.encryption))
     if config.retention != "time":
         rows.append(("retention", config.retention))
     rows += [*compaction_rows(config), *topic_quota_rows(config)]

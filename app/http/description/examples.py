@@ -7,6 +7,7 @@ from app.http.description import example_answers as answers
 from app.http.description.audit_examples import AUDIT_EXAMPLES
 from app.http.description.compaction_examples import COMPACTION_EXAMPLES
 from app.http.description.demand_example import DEMAND
+from app.http.description.encryption_operations import ENCRYPTION_EXAMPLES
 from app.http.description.example_forms import Examples, Named, in_json
 from app.http.description.media_types import NDJSON, OCTETS
 from app.http.description.namespace_examples import NAMESPACE_EXAMPLES
@@ -170,6 +171,7 @@ EXAMPLES: dict[str, Examples] = {
         {200: in_json(two_messages=answers.DELETED), 207: in_json(one_failed=answers.DELETED_IN_PART)},
     ),
     **COMPACTION_EXAMPLES,
+    **ENCRYPTION_EXAMPLES,
     "openProducer": Examples(
         {"topic": "orders", "producer": "billing-7"},
         in_json(a_process={"instanceId": "9f86d081"}),

@@ -105,6 +105,8 @@ NEEDED: Mapping[str, Needed] = {
     "deleteBefore": Needed(_ON_TOPIC[Action.PURGE]),
     "compactTopic": Needed(_ON_TOPIC[Action.MANAGE]),
     "describeCompaction": Needed(_ON_TOPIC[Action.MANAGE]),
+    "describeEncryption": Needed(_ON_TOPIC[Action.MANAGE]),
+    "rotateDataKey": Needed(_ON_TOPIC[Action.MANAGE]),
     "latestOfKey": Needed(_ON_TOPIC[Action.RECEIVE]),
     "openProducer": Needed(_ON_TOPIC[Action.SEND]),
     "listGroups": Needed((Need((Action.LOOK,), On.ANYTHING),)),

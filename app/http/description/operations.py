@@ -6,6 +6,7 @@ from app.http.description.audit_operations import AUDIT_OPERATIONS
 from app.http.description.blocked_operations import BLOCKED_OPERATIONS
 from app.http.description.compaction_operations import COMPACTION_OPERATIONS
 from app.http.description.deletion_operations import DELETION_OPERATIONS
+from app.http.description.encryption_operations import ENCRYPTION_OPERATIONS
 from app.http.description.group_operations import GROUP_OPERATIONS, SEEK_OPERATIONS
 from app.http.description.media_types import JSON, NDJSON, OCTETS
 from app.http.description.member_operations import MEMBER_OPERATIONS
@@ -178,7 +179,7 @@ OPERATIONS: dict[str, Operation] = {
     "putTopic": Operation(
         "Create a topic; one that is there with these settings is fine, and is never changed",
         {200: ("It is there as asked", json_of("TopicView")), 201: ("It was created", json_of("TopicView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, *OF_MAKING, _P.INVALID_NAME, _P.TOPIC_EXISTS),
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, *OF_MAKING, _P.INVALID_NAME, _P.TOPIC_EXISTS, _P.NO_MASTER_KEY),
         body=json_of("TopicFields"),
         is_body_required=False,
     ),
@@ -195,6 +196,7 @@ OPERATIONS: dict[str, Operation] = {
             _P.TOO_MANY_CHANGES,
             _P.WRONG_GROUP_MODE,
             _P.DATA_LOSS_NOT_ALLOWED,
+            _P.NO_MASTER_KEY,
         ),
         query=UPDATE_QUERY,
         body=json_of("TopicFields"),
@@ -231,6 +233,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     **DELETION_OPERATIONS,
     **COMPACTION_OPERATIONS,
+    **ENCRYPTION_OPERATIONS,
     **PRODUCER_OPERATIONS,
     **RECURRING_OPERATIONS,
     **GROUP_OPERATIONS,

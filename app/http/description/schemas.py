@@ -23,6 +23,7 @@ from app.calls.commits import CommitFields, CommitView
 from app.calls.compactions import CompactFields, CompactionView
 from app.calls.deletions import DeleteBeforeFields, DeletionView, PurgeFields
 from app.calls.demand import DemandView
+from app.calls.encryption import EncryptionView
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
 from app.calls.inspect import FailureReasonView, GroupState
 from app.calls.members import HeartbeatFields, JoinFields, MemberAssignment, MembersView
@@ -95,6 +96,7 @@ ANSWERS = (
     CopyView,
     DeletionView,
     CompactionView,
+    EncryptionView,
     ProducerView,
     RecurringView,
     RecurringListing,

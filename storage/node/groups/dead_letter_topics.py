@@ -59,7 +59,7 @@ def _is_source(topic: Topic, group: Group) -> bool:
 
 
 class DeadLetterTopics:
-    """Creates the topic on first use, with the source's partition count and retention."""
+    """Creates the topic on first use, with the source's partition count, retention and encryption."""
 
     def __init__(
         self,
@@ -110,6 +110,7 @@ class DeadLetterTopics:
                 retention_ms=source.config.retention_ms,
                 segment_bytes=source.config.segment_bytes,
                 min_insync_replicas=source.config.min_insync_replicas,
+                encryption=source.config.encryption,
             ),
             replication_factor=source.replication_factor,
         )

@@ -15,7 +15,7 @@ from functools import partial
 
 import structlog
 
-from acklog.wire.batch import opaque_payload
+from acklog.wire.batch import BatchCorruptError, opaque_payload
 from cluster.ports.clock import Clock
 from storage.delivery.partition_delivery import PartitionDelivery, log_of_snapshot
 from storage.delivery.records import decode_records
@@ -76,14 +76,18 @@ class DeliverySnapshots:
     async def read(self, log: PartitionLog) -> tuple[int, bytes]:
         """(offset, state) as they are stored; the state is empty where nothing was ever trimmed. Raises
         CheckpointDamagedError for a snapshot that is damaged, of another log, or not the one that the log was trimmed
-        for."""
+        for; ServerError UNAVAILABLE where the key for it is not known."""
         log_start = log.log_start  # of before the reading: whoever trims the log writes the snapshot first
         payload = await self._io.run(partial(read_checkpoint, self._disk, path_of(log)))
         if payload is None:
             if log_start:
                 raise CheckpointDamagedError(f"{path_of(log)} is missing, and the log begins at {log_start} only")
             return 0, b""
-        offset, state = int.from_bytes(payload[:_OFFSET_BYTES], "big"), payload[_OFFSET_BYTES:]
+        offset = int.from_bytes(payload[:_OFFSET_BYTES], "big")
+        try:
+            state = log.cipher.decrypted_state(memoryview(payload)[_OFFSET_BYTES:])
+        except BatchCorruptError as error:
+            raise CheckpointDamagedError(f"{path_of(log)} cannot be decrypted: {error}") from error
         owner = log_of_snapshot(state)
         if owner not in {"", str(log.key)}:
             raise CheckpointDamagedError(f"{path_of(log)} is the snapshot of another log, {owner}")
@@ -92,9 +96,10 @@ class DeliverySnapshots:
         return offset, state
 
     async def write(self, log: PartitionLog, offset: int, state: bytes) -> None:
-        """Replace the snapshot, durably. Raises DiskFullError, ShortageError, DiskFailedError."""
+        """Replace the snapshot, durably. Raises DiskFullError, ShortageError, DiskFailedError, and ServerError
+        UNAVAILABLE while it cannot be encrypted and should be."""
         if state:
-            payload = offset.to_bytes(_OFFSET_BYTES, "big") + state
+            payload = offset.to_bytes(_OFFSET_BYTES, "big") + log.cipher.encrypted_state(state)
             await self._io.run(partial(_write, self._disk, log.key, payload))
         else:
             await self._io.run(partial(_remove, self._disk, path_of(log)))

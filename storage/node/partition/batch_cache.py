@@ -16,7 +16,9 @@ from acklog.wire.compacted_batch import decode_remaining
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
+from storage.log.batch_cipher import IN_CLEAR, BatchCipher
 from storage.log.keys import LogKey
+from storage.log.segment_reader import StoredBatch
 
 BATCH_OVERHEAD_BYTES = 768
 """Header, places in the cache and the allocator's rounding: of single messages more than their batches take."""
@@ -34,7 +36,7 @@ class UndecodableError(ServerError):
 
 
 class CachedBatch(msgspec.Struct, gc=False, eq=False):
-    """A committed batch. `records` decodes on first use.
+    """A committed batch as it is stored, and what decrypts it. `records` decodes on first use.
 
     There are a hundred thousand of them, none in a cycle: out of the garbage collector's sight they do not bring on its
     runs, which hold the event loop up (15 to 18 ms for 50,000 objects).
@@ -43,6 +45,7 @@ class CachedBatch(msgspec.Struct, gc=False, eq=False):
     key: LogKey
     header: BatchHeader
     data: Buffer
+    cipher: BatchCipher = IN_CLEAR
     decoded: list[Record | None] | None = None
 
     @property
@@ -50,10 +53,14 @@ class CachedBatch(msgspec.Struct, gc=False, eq=False):
         return self.header.length + BATCH_OVERHEAD_BYTES
 
     def records(self) -> list[Record | None]:
-        """None in the place of what compaction removed. Raises UndecodableError."""
+        """None in the place of what compaction removed. Raises UndecodableError, and ServerError UNAVAILABLE where the
+        key for it is not known."""
         if self.decoded is None:
             try:
-                self.decoded = decode_remaining(self.data, self.header)
+                header, data = self.header, self.data
+                if header.is_encrypted:
+                    header, data = self.cipher.decrypted(StoredBatch(header, memoryview(data)))
+                self.decoded = decode_remaining(data, header)
             except ValueError as error:
                 raise UndecodableError(self.key, self.header, str(error)) from error
         if not self.decoded:
@@ -82,9 +89,10 @@ class BatchCache:
     def size_bytes(self) -> int:
         return self._bytes
 
-    def put(self, key: LogKey, header: BatchHeader, data: Buffer) -> CachedBatch:
-        """Keep the batch, unless it is there already; returns the cached one."""
-        batch = CachedBatch(key, header, data)
+    def put(self, key: LogKey, header: BatchHeader, data: Buffer, cipher: BatchCipher = IN_CLEAR) -> CachedBatch:
+        """Keep the batch, unless it is there already; returns the cached one. `cipher` decrypts it: what is kept is
+        what is stored, as followers are given it."""
+        batch = CachedBatch(key, header, data, cipher)
         if batch.size_bytes > self._bytes_max:
             return batch
         shelf = self._shelves.get(key)

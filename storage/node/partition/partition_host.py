@@ -237,12 +237,12 @@ class PartitionHost:
         )
         try:
             append.is_by_mapping = self.gate.takes_by_mapping(request.mapping, self.topic)
-            self.log.append_and_tell(batch, append, leader_epoch=self.leader_epoch)
+            append.batch = self.log.append_and_tell(batch, append, leader_epoch=self.leader_epoch)
         except Exception:
             self._keyed.release(token)
             raise
         self.gate.under_way += append.is_by_mapping
-        self._inbox_bytes += len(batch)
+        self._inbox_bytes += len(append.batch)
         append.begin(request.timeout_ms)
 
     def flushed(self, append: PendingAppend, appended: Appended) -> None:
@@ -254,7 +254,7 @@ class PartitionHost:
             self._end(append, self._unknown())
             self._tell_settled()
             return
-        self._cache.put(self.log.key, stamped_header(append.batch), append.batch)
+        self._cache.put(self.log.key, stamped_header(append.batch), append.batch, self.log.cipher)
         del append.batch  # the cache has a limit, and what waits for followers has none in bytes
         append.appended = appended
         self._uncommitted.append(append)

@@ -31,8 +31,8 @@ class RecordReader:
         if batch is not None:
             return batch
         found: CachedBatch | None = None
-        for stored in await self._log.read(offset, max_bytes=self._read_ahead_bytes, until=readable_end):
-            cached = self._cache.put(self._log.key, stored.header, stored.data)
+        for stored in await self._log.read_stored(offset, max_bytes=self._read_ahead_bytes, until=readable_end):
+            cached = self._cache.put(self._log.key, stored.header, stored.data, self._log.cipher)
             if stored.header.base_offset <= offset < stored.header.next_offset:
                 found = cached
         if found is None:
@@ -50,8 +50,8 @@ class RecordReader:
             found.append(batch)
             at, size_bytes = batch.header.next_offset, size_bytes + batch.header.length
         if not found:
-            stored = await self._log.read(offset, max_bytes=bytes_max, until=readable_end)
-            found = [CachedBatch(self._log.key, header, data) for header, data in stored]
+            stored = await self._log.read_stored(offset, max_bytes=bytes_max, until=readable_end)
+            found = [CachedBatch(self._log.key, header, data, self._log.cipher) for header, data in stored]
         if not found:
             raise ServerError(
                 ProblemCode.OFFSET_OUT_OF_RANGE, f"No record has the offset {offset}.", extra={"offset": offset}
@@ -61,7 +61,7 @@ class RecordReader:
     def keep(self, batch: CachedBatch) -> None:
         """Keep one of those that `batches_at` found: alone, not with all that was read with it."""
         if self.cached(batch.header.base_offset) is None:
-            kept = self._cache.put(self._log.key, batch.header, bytes(batch.data))
+            kept = self._cache.put(self._log.key, batch.header, bytes(batch.data), batch.cipher)
             kept.decoded = batch.decoded
 
     async def removed_among(self, offsets: Iterable[int], *, readable_end: int) -> list[int]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import structlog
 
-from acklog.wire.batch import BatchCorruptError, whole_batches
+from acklog.wire.batch import BatchCorruptError
+from acklog.wire.batch_run import whole_batches
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from storage.disk.port import Buffer, DiskFailedError, DiskRefusedError

@@ -20,6 +20,7 @@ from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
 from storage.log.store import LogStore
+from storage.node.encryption.data_key_keeper import DataKeyKeeper
 from storage.node.groups.dead_letter_sink import DeadLetterSink
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
@@ -76,6 +77,7 @@ class PartitionOpener:
         passages: MappingPassages,
         recurring: RecurringDefinitions,
         others: OtherSchedules,
+        data_keys: DataKeyKeeper,
         cache: BatchCache,
         figures: LeaderFigures,
         clock: Clock,
@@ -92,6 +94,7 @@ class PartitionOpener:
         self._passages = passages
         self._recurring = recurring
         self._others = others
+        self._data_keys = data_keys
         self._cache = cache
         self._figures = figures
         self._clock = clock
@@ -103,11 +106,12 @@ class PartitionOpener:
 
     async def open(self, replica: "LedReplica") -> Partition:
         """Raises ServerError when the partition's logs cannot be served: RECORDS_CORRUPT, STORAGE_FULL,
-        OVERLOADED, STORAGE_FAILED.
+        OVERLOADED, STORAGE_FAILED, and UNAVAILABLE where the data keys of its topic are not known.
 
         A damaged snapshot or delivery log refuses this partition and no other: to go on without it would deliver
         acknowledged messages again, so that is for the operator to say.
         """
+        await self._data_keys.require(replica.topic)
         try:
             return await self._open(replica)
         except (CheckpointDamagedError, DeliveryFormatError, BatchCorruptError, msgspec.DecodeError) as error:

@@ -2,12 +2,13 @@
 
 import structlog
 
-from acklog.wire.batch import producers_of
+from acklog.wire.batch_run import producers_of
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.disk.port import Buffer
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
+from storage.log.stored_log import StoredLog
 from storage.produce.producer_window import ProducerWindow, ProducerWindowSettings
 
 logger = structlog.get_logger(__name__)
@@ -47,7 +48,8 @@ class ProducerMirror:
         if left_bytes <= 0:
             return False
         last_ms = min(log.last_append_ms, self._clock.now_ms())
-        walk = LogWalk(log, await log.offset_at_time(last_ms - self._settings.window_ms), log.log_end)
+        first = await log.offset_at_time(last_ms - self._settings.window_ms)
+        walk = LogWalk(StoredLog(log), first, log.log_end)
         is_damaged = False
         while (found := await walk.next(min(_READ_BYTES, left_bytes))) is not None:
             if isinstance(found, Unreadable):

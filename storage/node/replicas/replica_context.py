@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from cluster.ports.clock import Clock
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.keys import LogKey
+from storage.node.encryption.data_key_keeper import DataKeyKeeper
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.replicas.fetch_service import FetchService
@@ -38,6 +39,7 @@ class ReplicaContext:
     settings: ReplicationSettings
     producers: ProducerWindowSettings
     schedules: ScheduleKeepers
+    data_keys: DataKeyKeeper
     forget_table: Callable[[LogKey], Awaitable[None]]
     close_timeout_ms: int
     is_registered: Callable[[], bool]

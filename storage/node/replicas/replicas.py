@@ -64,6 +64,7 @@ class Replicas:
         """Why partitions that this node should hold are not served."""
         self._logs = logs
         self.held = held
+        self.data_keys = context.data_keys
         self._context = context
         self._node_id = context.me.node_id
         self._incarnation = context.me.incarnation
@@ -212,7 +213,9 @@ class Replicas:
 
     async def _open_log(self, topic: Topic, number: int, spec: LogSpec) -> PartitionLog:
         settings = LogSettings(segment_bytes=spec.segment_bytes(topic.config, self._settings))
-        return await self._logs.open_log(LogKey(topic.id, number, spec.number), settings)
+        log = await self._logs.open_log(LogKey(topic.id, number, spec.number), settings)
+        log.cipher = self._context.data_keys.cipher(log.key)
+        return log
 
     def _known_of(self, log: PartitionLog) -> int:
         """Of a log that was removed and is here again, the checkpoint knows a former life."""
@@ -293,8 +296,13 @@ class Replicas:
             for replica in self.held:
                 replica.step(leader_events.CoordinationChanged(is_reachable))
 
-    def tell_who_is_heard(self) -> None:
+    async def watch_followers(self) -> None:
         """Without the store a leader serves as long as it hears enough followers."""
+        while True:
+            await self._context.clock.sleep(self._context.settings.contact_ms / 4)
+            self._tell_who_is_heard()
+
+    def _tell_who_is_heard(self) -> None:
         if self._is_coordinated:
             return
         for replica in self.held:

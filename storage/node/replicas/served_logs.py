@@ -34,7 +34,7 @@ class ServedLogs:
             if cached:
                 return cached
         try:
-            found = await log.read(read.position.offset, max_bytes=read.bytes_max, until=read.until)
+            found = await log.read_stored(read.position.offset, max_bytes=read.bytes_max, until=read.until)
         except ServerError as error:
             if error.code is not ProblemCode.OFFSET_OUT_OF_RANGE:
                 logger.warning("follower_not_served", log=str(log.key), reason=str(error))

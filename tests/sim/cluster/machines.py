@@ -44,6 +44,7 @@ from tests.sim.loop import SimLoop
 from tests.sim.options import Options, ServerOptions
 from tests.sim.process import Process, ProcessDiedError
 from tests.sim.sim_disk import DiskOperation, OperationKind, SimDisk, SimulatedPowerLoss
+from tests.sim.simulated_master_key import master_keys_of
 
 STOP_TIMEOUT_S = 90
 STOP_FAILURES = (
@@ -213,6 +214,7 @@ class NodeMachine(Host):
                 options, self.node_id, f"{self.name}:{PORT}", f"rack-{self.node_id % 2}" if options.has_racks else ""
             ),
             node_settings=cluster_node_settings(options),
+            master_keys=master_keys_of(options, process.name),
         )
 
     def _serves(self, node: ClusterNode) -> None:
@@ -336,7 +338,7 @@ class GatewayMachine(Host):
                 transport=self._around.network.transport(self.name, process),
                 clock=SimClock(self.clock),
                 entropy=SimEntropy(f"{process.name} {options.seed}"),
-                settings=Settings(partitions_default=options.server.partitions),
+                settings=Settings(partitions_default=options.server.partitions, encrypt_topics=options.is_encrypted),
             )
         )
         if process.is_dead:

@@ -8,11 +8,13 @@ import pytest
 import acklog
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
+from acklog.client.async_encryption import AsyncEncryption
 from acklog.client.async_namespaces import AsyncNamespaces
 from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.async_tables import AsyncTables
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
+from acklog.client.encryption import SyncEncryption
 from acklog.client.namespaces import Namespaces
 from acklog.client.scheduled import Scheduled
 from acklog.client.tables import Tables
@@ -29,6 +31,7 @@ PAIRS = [
     (Tables, AsyncTables),
     (Namespaces, AsyncNamespaces),
     (Cluster, AsyncCluster),
+    (SyncEncryption, AsyncEncryption),
     (Producer, AsyncProducer),
     (Consumer, AsyncConsumer),
 ]

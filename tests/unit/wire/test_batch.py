@@ -7,11 +7,10 @@ from acklog.wire.batch import (
     decode_records,
     encode_batch,
     encode_plain_batch,
-    producers_of,
     stamp,
     verify_unstamped,
-    whole_batches,
 )
+from acklog.wire.batch_run import producers_of, whole_batches
 from acklog.wire.record import Record
 
 RECORDS = st.builds(Record, body=st.binary(max_size=50), key=st.none() | st.text(max_size=10))

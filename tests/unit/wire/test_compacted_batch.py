@@ -7,11 +7,11 @@ from acklog.wire.batch import (
     DedupKey,
     decode_keys,
     encode_batch,
-    producers_of,
     read_header,
     stamp,
     verify,
 )
+from acklog.wire.batch_run import producers_of
 from acklog.wire.batch_structure import check_structure
 from acklog.wire.compacted_batch import (
     NEVER_MS,

@@ -78,7 +78,9 @@ def repair_of(disk: SimDisk, *, projected: ProjectedPartition | None = None) -> 
     report = check(disk)
     if projected is not None:
         report.catalog.offsets["g", "alpha"] = ProjectedOffsets({"0": projected})
-    return DeliveryRepair(disk, logs=report.logs, catalog=report.catalog, journal_key=report.journal_key)
+    return DeliveryRepair(
+        disk, logs=report.logs, catalog=report.catalog, journal_key=report.journal_key, ciphers=report.ciphers
+    )
 
 
 def repaired(disk: SimDisk, *, projected: ProjectedPartition | None = None) -> PartitionRepair:

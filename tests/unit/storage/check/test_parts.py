@@ -19,11 +19,13 @@ from storage.check.directory_check import DirectoryCheck
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings, Severity
 from storage.check.log_check import LogCheck
+from storage.check.record_check import RecordCheck
 from storage.delivery.partition_delivery import encode_snapshot
 from storage.delivery.records import Acked, DeliveryRecord, Started, encode_records
 from storage.disk.port import Disk
 from storage.disk.read_only_disk import ReadOnlyDisk, ReadOnlyError
 from storage.disk.real_disk import RealDisk
+from storage.log.batch_cipher import IN_CLEAR
 from storage.log.checkpoint import write_checkpoint
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
@@ -61,7 +63,8 @@ def check_log(
     disk: SimDisk, point: RecoveryPoint, *, is_clean: bool = False, decodes: bool = False
 ) -> tuple[LogFigures, list[FindingKind]]:
     findings = Findings()
-    check = LogCheck(disk, MESSAGES, point, findings=findings, is_clean=is_clean, decodes_records=decodes)
+    records = RecordCheck(IN_CLEAR) if decodes else None
+    check = LogCheck(disk, MESSAGES, point, findings=findings, is_clean=is_clean, records=records)
     figures = check.run()
     kinds = [finding.kind for finding in findings.kept]
     return figures, [kind for kind in kinds if kind is not FindingKind.EPOCHS_MISSING]

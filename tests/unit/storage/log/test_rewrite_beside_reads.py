@@ -64,7 +64,7 @@ class Shrinking:
         self._bytes_off = bytes_off
 
     def take(self, header: BatchHeader, data: Buffer) -> Sequence[Buffer]:
-        return [encode_again(header, keys=b"", payload=bytes(memoryview(data)[HEADER_BYTES : -self._bytes_off]))]
+        return [encode_again(header, bytes(memoryview(data)[HEADER_BYTES : -self._bytes_off]))]
 
     def end(self) -> Sequence[Buffer]:
         return ()

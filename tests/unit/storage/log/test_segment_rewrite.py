@@ -218,7 +218,7 @@ class Shifting:
     def take(self, header: BatchHeader, data: Buffer) -> Sequence[Buffer]:
         self._count += 1
         payload = bytes(memoryview(data)[HEADER_BYTES:])
-        return [encode_again(header, keys=b"", payload=payload[:-2] if self._count % 2 else payload + b"xx")]
+        return [encode_again(header, payload[:-2] if self._count % 2 else payload + b"xx")]
 
     def end(self) -> Sequence[Buffer]:
         return ()

@@ -13,7 +13,9 @@ from app.http.description.media_types import JSON, NDJSON
 from app.http.description.openapi import openapi_document
 from app.http.description.operations import OPERATIONS
 from app.http.openapi_file import standalone_app
+from storage.encryption.master_key import MasterKeys
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
+from tests.support.encrypted_node import master_key
 
 NODES = 4
 DOCUMENT = openapi_document(standalone_app())
@@ -116,7 +118,7 @@ def test_every_request_is_taken(operation_id: str, media_type: str, name: str) -
             if operation_id == "metrics":
                 assert example_answers.METRICS in answer.text
 
-    ClusterBuilder().nodes(NODES).gateway().run(main)
+    ClusterBuilder().encrypting(MasterKeys(master_key())).nodes(NODES).gateway().run(main)
 
 
 async def shop(client: httpx2.AsyncClient) -> dict[str, str]:
@@ -124,6 +126,7 @@ async def shop(client: httpx2.AsyncClient) -> dict[str, str]:
     for url in ("/topics/orders", "/topics/orders.billing.dlq", "/groups/billing", "/groups/audit"):
         assert (await client.put(url)).status_code == 201
     assert (await client.put("/groups/shipping", json={"mode": "exclusive"})).status_code == 201
+    assert (await client.put("/topics/payments", json={"config": {"encryption": "on"}})).status_code == 201
     customers = {"partitions": 1, "config": {"cleanupPolicy": "compact"}}
     assert (await client.put("/topics/customers", json=customers)).status_code == 201
     bern = {"queue": "customers", "key": "customer-17", "body": {"city": "Bern"}}

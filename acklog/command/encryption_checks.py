@@ -1,0 +1,50 @@
+"""What a doctor says of topics that are encrypted: keys that are missing, and master keys that are about to be."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from acklog.command.checkup import Check, fail, names_text, ok, skipped, warn
+from acklog.command.quantities import count_text
+
+if TYPE_CHECKING:
+    from acklog import Client
+    from acklog.catalog import Topic
+    from acklog.encryption import EncryptionState
+
+_NAME = "encryption"
+_GIVE = "Give each of these nodes that master key again (--master-key-file), or it does not start."
+_MISSING = "See the log of the nodes that lead it (data_key_missing): the master key's program may fail."
+_WAIT = "Keep the master key before on every node until all data keys are wrapped anew: acklog encryption status."
+
+
+def encryption_checks(client: "Client", topics: "Sequence[Topic]") -> Iterator[Check]:
+    """Raises AcklogError."""
+    from acklog.errors import Forbidden, TopicNotFound
+
+    encrypted = [topic.name for topic in topics if topic.config.encryption == "on"]
+    if not encrypted:
+        return
+    states: list[EncryptionState] = []
+    for name in encrypted:
+        try:
+            states.append(client.encryption.status(name))
+        except TopicNotFound:
+            continue  # deleted meanwhile
+        except Forbidden:
+            yield skipped(_NAME, "the token may not look at it")
+            return
+    yield _check(states)
+
+
+def _check(states: "Sequence[EncryptionState]") -> Check:
+    """By the worst that any of them has."""
+    lacking = sorted({str(node) for state in states for node in state.lacking_nodes})
+    if lacking:
+        return fail(_NAME, f"without the master key of some topic: node {names_text(lacking)}", _GIVE)
+    missing = [state.topic for state in states if not state.is_rotated]
+    if missing:
+        return warn(_NAME, f"a data key is not made yet: {names_text(missing)}", _MISSING)
+    earlier = [state.topic for state in states if state.earlier_keys]
+    if earlier:
+        return warn(_NAME, f"wrapped by the master key before: {names_text(earlier)}", _WAIT)
+    return ok(_NAME, f"{count_text(len(states), 'encrypted topic')}, every node has their master key")
