@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from acklog.wire.batch import BatchHeader, opaque_payload, verify
 from storage.check.figures import LogFigures
 from storage.disk.port import Disk, File
-from storage.log.batch_scanner import BatchScanner, find_batch_behind
+from storage.log.batch_scanner import BatchScanner
+from storage.log.batch_search import find_batch_behind
 from storage.log.journal_scan import read_frame
 from storage.log.segment import Segment, segment_base
 

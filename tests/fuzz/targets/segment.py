@@ -1,7 +1,8 @@
 """A segment's file, whatever is left of it."""
 
 from acklog.wire.batch import HEADER_BYTES, BatchCorruptError, encode_batch, read_header, verify
-from storage.log.batch_scanner import BatchScanner, find_batch_behind
+from storage.log.batch_scanner import BatchScanner
+from storage.log.batch_search import find_batch_behind
 from storage.log.segment_reader import Damage, parse_batches
 from tests.fuzz.batch_bytes import RECORDS, stamped
 from tests.fuzz.fuzz_target import FuzzTarget
