@@ -20,6 +20,7 @@ from cluster.catalog.token_admin import TokenAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.producer_state import ProducerState
+from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
 from cluster.metadata.token_state import TokenState
@@ -86,6 +87,7 @@ class MemoryMetadata:
     def __init__(self) -> None:
         self.steering = SteeringState()
         self.producers = ProducerState()
+        self.recurring = RecurringState()
         self.redrives = RedriveState()
         self.tokens = TokenState()
         self.topics_by_name: dict[str, Topic] = {}
@@ -171,6 +173,7 @@ class MemoryMetadata:
 
     def see(self, event: Event) -> None:
         self.steering.apply(event)
+        self.recurring.apply(event)
         self.tokens.apply(event)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:

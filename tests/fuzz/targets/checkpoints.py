@@ -18,8 +18,8 @@ from storage.log.leader_epochs import leader_epochs_from_bytes
 from storage.log.recovery_points import RECOVERY_POINTS_PATH, RecoveryPoint, RecoveryPoints, read_recovery_points
 from storage.log.segment import segment_base
 from tests.fuzz.fuzz_target import FuzzTarget
-from tests.fuzz.held_disk import HeldDisk
 from tests.fuzz.parts import joined, parts_of, text_of
+from tests.support.held_disk import HeldDisk
 
 _KEY = 0x0123456789ABCDEF
 _LENGTH = struct.Struct(">Q")

@@ -10,7 +10,7 @@ from storage.log.journal_names import journal_path
 from storage.log.journal_scan import JournalCorruptError, read_frame, scan_journal
 from tests.fuzz.batch_bytes import batches
 from tests.fuzz.fuzz_target import FuzzTarget
-from tests.fuzz.held_disk import HeldDisk
+from tests.support.held_disk import HeldDisk
 
 _KEY = 0x0123456789ABCDEF
 _HEAD_CRC_AT, _FIELDS_AT, _LENGTH_AT, _BODY_CRC_AT = 4, 8, 32, 40

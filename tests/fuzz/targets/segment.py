@@ -6,7 +6,7 @@ from storage.log.batch_search import find_batch_behind
 from storage.log.segment_reader import Damage, parse_batches
 from tests.fuzz.batch_bytes import RECORDS, stamped
 from tests.fuzz.fuzz_target import FuzzTarget
-from tests.fuzz.held_disk import HeldFile
+from tests.support.held_disk import HeldFile
 
 _CHUNK_BYTES_MIN = HEADER_BYTES
 Found = list[tuple[int, int]]
