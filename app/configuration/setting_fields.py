@@ -192,7 +192,9 @@ def _check(each: "Field[Any]", value: object, *, source: str) -> None:
         raise SettingsError(f"{source} is {_shown(value)}, it must be {_TYPES[expected]}")
     if isinstance(value, str) and _CONTROL.search(value) is not None:
         # No file and no host is called so: the system would refuse it later, without the name of the setting.
-        raise SettingsError(f"{source} is {value[:_SHOWN_CHARACTERS]!r}, it may have no line ends and no other control characters")
+        raise SettingsError(
+            f"{source} is {value[:_SHOWN_CHARACTERS]!r}, it may have no line ends and no other control characters"
+        )
     if isinstance(value, int) and "minimum" in each.metadata:
         minimum, maximum = each.metadata["minimum"], each.metadata["maximum"]
         if not minimum <= value <= maximum:

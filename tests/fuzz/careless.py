@@ -13,4 +13,4 @@ def _read(data: bytes) -> None:
     raise ExpectedError
 
 
-TARGET = FuzzTarget("nothing", _read, (ExpectedError,), lambda: (b"a",))
+TARGET = FuzzTarget(_read, (ExpectedError,), lambda: (b"a",))

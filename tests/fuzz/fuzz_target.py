@@ -13,7 +13,6 @@ class FuzzTarget:
     corpus of an earlier format would only try the first check.
     """
 
-    about: str
     read: Callable[[bytes], None]
     refuses: tuple[type[Exception], ...]
     seeds: Callable[[], Iterable[bytes]]

@@ -12,9 +12,7 @@ from tests.fuzz.targets_table import TARGETS, load_target, module_of
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_input_is_taken_or_refused_as_promised(name: str) -> None:
     target = load_target(module_of(name))
-    assert target.about
-    inputs = inputs_of(name)
-    for path in inputs:
+    for path in inputs_of(name):
         try:
             is_taken(target, path.read_bytes())
         except Exception as error:

@@ -12,7 +12,7 @@ QUICK = Bounds(processor_seconds_max=0.01)
 
 
 def target(read: object) -> FuzzTarget:
-    return FuzzTarget("a target", read, (ServerError,), lambda: ())  # type: ignore[arg-type]
+    return FuzzTarget(read, (ServerError,), lambda: ())  # type: ignore[arg-type]
 
 
 def refused(error: ServerError) -> FuzzTarget:

@@ -20,4 +20,4 @@ def _read(data: bytes) -> None:
     assert chosen_type(text_of(data), _OFFERED) in _OFFERED
 
 
-TARGET = FuzzTarget("`Accept` headers", _read, (ServerError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (ServerError,), lambda: _SEEDS)

@@ -121,4 +121,4 @@ def _read(data: bytes) -> None:
     _PARSERS[name](body)
 
 
-TARGET = FuzzTarget("bodies of the calls that manage", _read, (ServerError, NoCallError), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (ServerError, NoCallError), lambda: _SEEDS)

@@ -49,4 +49,4 @@ def _elements(piece: bytes) -> list[bytes]:
     return [bytes(each) for each in _raws.decode(b"[%b]" % piece)]
 
 
-TARGET = FuzzTarget("JSON arrays, cut into pieces", _read, (ServerError,), _seeds)
+TARGET = FuzzTarget(_read, (ServerError,), _seeds)

@@ -53,4 +53,4 @@ def _read(data: bytes) -> None:
     assert principal.name == _KNOWN[header[len("bearer ") :].strip()]
 
 
-TARGET = FuzzTarget("`Authorization` headers", _read, (ServerError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (ServerError,), lambda: _SEEDS)

@@ -67,4 +67,4 @@ def _check_unstamped(batch: bytes) -> None:
         assert check_unstamped(batch) == (header.count, header.flags)
 
 
-TARGET = FuzzTarget("batches", _read, (ValueError,), _seeds)
+TARGET = FuzzTarget(_read, (ValueError,), _seeds)

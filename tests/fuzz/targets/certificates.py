@@ -65,4 +65,4 @@ def _certificates(content: bytes) -> None:
         name_text(each.issuer)
 
 
-TARGET = FuzzTarget("certificates, keys and names in them", _read, (PkiError, NoPemError), _seeds)
+TARGET = FuzzTarget(_read, (PkiError, NoPemError), _seeds)

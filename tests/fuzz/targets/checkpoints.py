@@ -101,4 +101,4 @@ def _read(data: bytes) -> None:
         raise
 
 
-TARGET = FuzzTarget("small files of a data directory", _read, (ValueError, DataDirectoryError), _seeds)
+TARGET = FuzzTarget(_read, (ValueError, DataDirectoryError), _seeds)

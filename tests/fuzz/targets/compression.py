@@ -21,4 +21,4 @@ def _read(data: bytes) -> None:
     assert decompress(codec, compress(codec, plain), limit_bytes=_LIMIT_BYTES) == plain
 
 
-TARGET = FuzzTarget("compressed payloads", _read, (ValueError,), _seeds)
+TARGET = FuzzTarget(_read, (ValueError,), _seeds)

@@ -30,4 +30,4 @@ def _read(data: bytes) -> None:
     assert not changes(told(process), told(process)).at_restart
 
 
-TARGET = FuzzTarget("configuration files", _read, (SettingsError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (SettingsError,), lambda: _SEEDS)

@@ -108,4 +108,4 @@ def _check_value(kind: type[msgspec.Struct], value: bytes) -> None:
     assert encode(decode(kind, instead)) == written, "what is kept of a newer version changes what is known"
 
 
-TARGET = FuzzTarget("values of the coordination store", _read, (msgspec.DecodeError,), _seeds)
+TARGET = FuzzTarget(_read, (msgspec.DecodeError,), _seeds)

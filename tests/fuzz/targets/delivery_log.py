@@ -50,4 +50,4 @@ def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-TARGET = FuzzTarget("delivery records", _read, (DeliveryFormatError,), _seeds)
+TARGET = FuzzTarget(_read, (DeliveryFormatError,), _seeds)

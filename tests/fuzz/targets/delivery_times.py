@@ -39,4 +39,4 @@ def _read(data: bytes) -> None:
     assert timedelta() <= timedelta(milliseconds=found) - exact < timedelta(milliseconds=1), "it is early, or late"
 
 
-TARGET = FuzzTarget("delivery times", _read, (NoTimeError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (NoTimeError,), lambda: _SEEDS)

@@ -42,4 +42,4 @@ def _read(data: bytes) -> None:
         assert both(found, filter_by_tags(["a"])).matches(record) is (matches and "a" in (record.tags or []))
 
 
-TARGET = FuzzTarget("filters", _read, (FilterError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (FilterError,), lambda: _SEEDS)

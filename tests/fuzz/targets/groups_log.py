@@ -18,4 +18,4 @@ def _read(data: bytes) -> None:
     assert decode_record(encode_record(record)) == record
 
 
-TARGET = FuzzTarget("records of groups' members", _read, (GroupsFormatError,), _seeds)
+TARGET = FuzzTarget(_read, (GroupsFormatError,), _seeds)

@@ -67,4 +67,4 @@ def _naively(packed: bytes) -> bytes | None:
     return whole
 
 
-TARGET = FuzzTarget("request bodies in gzip", _read, (ServerError,), _seeds)
+TARGET = FuzzTarget(_read, (ServerError,), _seeds)

@@ -68,4 +68,4 @@ def _read(data: bytes) -> None:
     assert server.kept == before, "something is kept of a connection that has ended"
 
 
-TARGET = FuzzTarget("bytes of an HTTP connection", _read, (), _seeds)
+TARGET = FuzzTarget(_read, (), _seeds)

@@ -42,4 +42,4 @@ def _read(data: bytes) -> None:
     assert SCHEDULED_QUERY.parse(f"cursor={cursor_text(cursor)}".encode()).value("cursor") == cursor
 
 
-TARGET = FuzzTarget("ids, receipts and cursors", _read, (ServerError,), _seeds)
+TARGET = FuzzTarget(_read, (ServerError,), _seeds)

@@ -74,4 +74,4 @@ def _mended(content: bytes) -> bytes:
     return bytes(frame).ljust(BLOCK_BYTES, b"\0")
 
 
-TARGET = FuzzTarget("journal files", _read, (JournalCorruptError,), _seeds)
+TARGET = FuzzTarget(_read, (JournalCorruptError,), _seeds)

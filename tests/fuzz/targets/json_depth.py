@@ -48,4 +48,4 @@ def _depth(value: object) -> int:
     return 0
 
 
-TARGET = FuzzTarget("the depth of JSON", _read, (NotJsonError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (NotJsonError,), lambda: _SEEDS)

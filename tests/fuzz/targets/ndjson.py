@@ -33,4 +33,4 @@ def _check_line(message: Message, text: bytes) -> None:
         assert record_of(message) == record_of(expected)
 
 
-TARGET = FuzzTarget("NDJSON", _read, (ServerError,), lambda: lines() + singles())
+TARGET = FuzzTarget(_read, (ServerError,), lambda: lines() + singles())

@@ -26,4 +26,4 @@ def _read(data: bytes) -> None:
             assert error.field in {"partition", "node"}
 
 
-TARGET = FuzzTarget("texts and numbers in paths", _read, (ServerError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (ServerError,), lambda: _SEEDS)

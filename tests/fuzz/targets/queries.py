@@ -69,4 +69,4 @@ def _read(data: bytes) -> None:
         raise refusal
 
 
-TARGET = FuzzTarget("query strings", _read, (ServerError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (ServerError,), lambda: _SEEDS)

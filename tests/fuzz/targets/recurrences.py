@@ -44,4 +44,4 @@ def _read(data: bytes) -> None:
     assert recurrence.latest(_NOW_MS, _NOW_MS + _DAY_MS, 1)[-1:] <= [_NOW_MS + _DAY_MS]
 
 
-TARGET = FuzzTarget("cron expressions and time zones", _read, (CronFaultError, ZoneFaultError), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (CronFaultError, ZoneFaultError), lambda: _SEEDS)

@@ -52,4 +52,4 @@ def _read(data: bytes) -> None:
     assert len(again) + buffered == len(stream)
 
 
-TARGET = FuzzTarget("RPC frames", _read, (FramingFaultError,), _seeds)
+TARGET = FuzzTarget(_read, (FramingFaultError,), _seeds)

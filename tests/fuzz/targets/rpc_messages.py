@@ -50,4 +50,4 @@ def _read(data: bytes) -> None:
     assert codec.encode(codec.decode(memoryview(body), memoryview(attachment))) == (body, attachment)
 
 
-TARGET = FuzzTarget("RPC messages", _read, (MalformedMessageError, NoMessageError), _seeds)
+TARGET = FuzzTarget(_read, (MalformedMessageError, NoMessageError), _seeds)

@@ -30,4 +30,4 @@ def _read(data: bytes) -> None:
     assert messages_at(header, batch, added) == added
 
 
-TARGET = FuzzTarget("batches of schedule logs", _read, (ValueError,), _seeds)
+TARGET = FuzzTarget(_read, (ValueError,), _seeds)

@@ -80,4 +80,4 @@ def _read_page(page: bytes) -> None:
     assert sum(each.num_rows for each in rows) == sum(len(each) for _, _, each in found)
 
 
-TARGET = FuzzTarget("answers, as the SDK reads them", _read, (AcklogError, ValueError), _seeds)
+TARGET = FuzzTarget(_read, (AcklogError, ValueError), _seeds)

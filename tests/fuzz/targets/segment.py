@@ -82,4 +82,4 @@ def _check_behind(content: bytes, position: int) -> None:
         assert read_header(content, at).base_offset == base_offset
 
 
-TARGET = FuzzTarget("segments", _read, (DamagedSegmentError,), _seeds)
+TARGET = FuzzTarget(_read, (DamagedSegmentError,), _seeds)

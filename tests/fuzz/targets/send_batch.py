@@ -21,4 +21,4 @@ def _read(data: bytes) -> None:
         raise ServerError(ProblemCode.INVALID_JSON, "both ways refuse it")
 
 
-TARGET = FuzzTarget("batches in JSON, in pieces", _read, (ServerError,), lambda: batches() + singles())
+TARGET = FuzzTarget(_read, (ServerError,), lambda: batches() + singles())

@@ -36,4 +36,4 @@ def _read(data: bytes) -> None:
             assert record.content_type is not None or record.body in body or b"bodyBase64" in body
 
 
-TARGET = FuzzTarget("requests to send, of any kind", _read, (ServerError,), _seeds)
+TARGET = FuzzTarget(_read, (ServerError,), _seeds)

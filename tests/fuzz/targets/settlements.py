@@ -44,4 +44,4 @@ def _read(data: bytes) -> None:
     assert len(command.reason.encode()) <= NACK_REASON_BYTES_MAX
 
 
-TARGET = FuzzTarget("bodies of settlements", _read, (ServerError, NoSettlementError), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (ServerError, NoSettlementError), lambda: _SEEDS)

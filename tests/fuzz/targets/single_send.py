@@ -24,4 +24,4 @@ def _read(data: bytes) -> None:
     assert not is_plain or has_dedup_id, "the short way left what it is for"
 
 
-TARGET = FuzzTarget("a single JSON message, the short way", _read, (ServerError,), lambda: singles() + batches())
+TARGET = FuzzTarget(_read, (ServerError,), lambda: singles() + batches())

@@ -50,4 +50,4 @@ def _read(data: bytes) -> None:
     assert again.snapshot(log=log) == delivery.snapshot(log=log)
 
 
-TARGET = FuzzTarget("snapshots of delivery state", _read, (DeliveryFormatError,), _seeds)
+TARGET = FuzzTarget(_read, (DeliveryFormatError,), _seeds)

@@ -32,4 +32,4 @@ def _read(data: bytes) -> None:
                 principal.may_on_group(action, "mail")
 
 
-TARGET = FuzzTarget("tokens files", _read, (TokensFileError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (TokensFileError,), lambda: _SEEDS)

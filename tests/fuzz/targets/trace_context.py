@@ -28,4 +28,4 @@ def _read(data: bytes) -> None:
     assert set(found) <= {TRACEPARENT, TRACESTATE}
 
 
-TARGET = FuzzTarget("`traceparent` and `tracestate` headers", _read, (), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (), lambda: _SEEDS)

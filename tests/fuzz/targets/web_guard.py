@@ -39,4 +39,4 @@ def _is_strange(origin: str, fetch_site: str, url: bytes, named: frozenset[str])
     )
 
 
-TARGET = FuzzTarget("`Host`, `Origin` and `Sec-Fetch-Site`", _read, (SettingsError,), lambda: _SEEDS)
+TARGET = FuzzTarget(_read, (SettingsError,), lambda: _SEEDS)
