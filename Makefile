@@ -14,7 +14,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults hostile availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
+.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults hostile fuzz availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -93,6 +93,9 @@ faults: $(VENV)/.dev-installed ## minutes of kills, pauses, cuts, full disks and
 
 hostile: $(VENV)/.dev-installed ## minutes of attacks on a server, with an honest client beside them
 	@$(BIN)/python -m pytest -m hostile tests/integration/hostile $(ARGS)
+
+fuzz: $(VENV)/.dev-installed ## every parser with inputs that coverage leads to (SECONDS=60 for each; TARGET=filters)
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(if $(TARGET),--target $(TARGET))
 
 availability: $(VENV)/.dev-installed ## how available a cluster is while one thing after the other fails (4 minutes)
 	@$(BIN)/python -m tests.integration.cluster.availability $(ARGS)

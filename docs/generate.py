@@ -27,6 +27,7 @@ from cluster.catalog.catalog_change import CatalogSettings
 from docs.alert_faults import alert_faults_table
 from docs.alerts_table import alerts_table
 from docs.dashboards import dashboard_files
+from docs.fuzz_targets_table import fuzz_targets_table
 from docs.metrics_table import metrics_table
 from docs.third_party import third_party_table
 
@@ -254,6 +255,7 @@ def decisions_table() -> str:
 PARTS = {
     "README.md": {"limits": limits_table},
     "docs/errors.md": {"problem codes": problem_table},
+    "docs/fuzzing.md": {"fuzz targets": fuzz_targets_table},
     "docs/operations.md": {
         "server settings": server_settings_table,
         "node settings": node_settings_table,

@@ -90,7 +90,7 @@ def decode_answer(decoder: "msgspec.json.Decoder[Result]", response: Response) -
     """Raises UnexpectedAnswer."""
     try:
         return decoder.decode(response.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unexpected(response, str(error)) from error
 
 
@@ -110,7 +110,7 @@ def problem_of(response: Response) -> AcklogError | None:
     try:
         document = _decode(response.body)
         return _problem(document, response)
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError, TypeError) as error:
         return _unexpected(response, str(error))
 
 

@@ -31,7 +31,9 @@ import msgspec
 from crc32c import crc32c
 
 from acklog.wire.compression import Codec, compress, decompress
-from acklog.wire.limits import BATCH_BYTES_MAX
+from acklog.wire.decode_errors import with_decode_errors
+from acklog.wire.limits import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
+from acklog.wire.msgpack_list import list_length
 from acklog.wire.record import PlainRecord, Record, tag_filter_of
 
 Buffer = bytes | bytearray | memoryview
@@ -78,8 +80,8 @@ class DedupKey(msgspec.Struct, array_like=True, frozen=True):
     count: int = 1
 
 
-_decode_records = msgspec.msgpack.Decoder(list[Record]).decode
-_decode_keys = msgspec.msgpack.Decoder(list[DedupKey]).decode
+_decode_records = with_decode_errors(msgspec.msgpack.Decoder(list[Record]).decode)
+_decode_keys = with_decode_errors(msgspec.msgpack.Decoder(list[DedupKey]).decode)
 
 
 class BatchCorruptError(ValueError):
@@ -355,13 +357,13 @@ def decode_records(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[Rec
     if header.flags & FLAG_CONTROL:
         return []
     payload = memoryview(buffer)[at + HEADER_BYTES + header.keys_length : at + header.length]
+    content: Buffer = payload
     if header.codec is not Codec.NONE:
-        records = _decode_records(decompress(header.codec, payload, limit_bytes=BATCH_BYTES_MAX))
-    else:
-        records = _decode_records(payload)
-    if len(records) != header.count:  # or their offsets would be those of others
-        raise BatchCorruptError(f"it says {header.count} messages and holds {len(records)}")
-    return records
+        content = decompress(header.codec, payload, limit_bytes=BATCH_BYTES_MAX)
+    count = list_length(content, 0, len(content))
+    if count != header.count or count > BATCH_RECORDS_MAX:  # or their offsets would be others', or fill the memory
+        raise BatchCorruptError(f"it says {header.count} messages and holds {count}")
+    return _decode_records(content)
 
 
 def decode_keys(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[DedupKey]:

@@ -14,7 +14,8 @@ from acklog.wire.batch import (
     BatchHeader,
 )
 from acklog.wire.compression import Buffer, Codec, unpacked_bytes
-from acklog.wire.limits import BATCH_BYTES_MAX, TIMESTAMP_MS_MAX
+from acklog.wire.limits import BATCH_BYTES_MAX, BATCH_RECORDS_MAX, TIMESTAMP_MS_MAX
+from acklog.wire.msgpack_list import list_length
 
 _UNKNOWN_FLAGS = 0xFFFF & ~KNOWN_FLAGS
 _CODEC_MAX = int(max(Codec))
@@ -33,10 +34,12 @@ def check_structure(batch: Buffer, header: BatchHeader) -> None:
         raise BatchCorruptError(f"its flags {flags:#06x} do not go with {keys_length} bytes of keys")
     _check_times(header.base_timestamp_ms, header.max_timestamp_ms)
     begin, end, count = HEADER_BYTES + keys_length, header.length, header.count
+    if count > BATCH_RECORDS_MAX:
+        raise BatchCorruptError(f"it says {count} messages, a batch has at most {BATCH_RECORDS_MAX}")
     if codec:
         size_bytes = unpacked_bytes(Codec(codec), memoryview(batch)[begin:end])
     else:
-        stated = _list_length(batch, begin, end)
+        stated = list_length(batch, begin, end)
         if stated != count:
             raise BatchCorruptError(f"it says {count} messages, its payload {stated}")
         size_bytes = end - begin
@@ -47,16 +50,3 @@ def check_structure(batch: Buffer, header: BatchHeader) -> None:
 def _check_times(base_ms: int, max_ms: int) -> None:
     if not (base_ms == max_ms == NO_TIMESTAMP or 0 <= base_ms <= max_ms <= TIMESTAMP_MS_MAX):
         raise BatchCorruptError(f"its timestamps go from {base_ms} to {max_ms}")
-
-
-def _list_length(batch: Buffer, at: int, end: int) -> int:
-    """Of the msgpack list that begins at `at`; -1 where there is none."""
-    if at >= end:
-        return -1
-    first = batch[at]
-    if first & 0xF0 == 0x90:
-        return first & 0x0F
-    length_bytes = 2 if first == 0xDC else 4 if first == 0xDD else 0
-    if not length_bytes or at + 1 + length_bytes > end:
-        return -1
-    return int.from_bytes(batch[at + 1 : at + 1 + length_bytes], "big")

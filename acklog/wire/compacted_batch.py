@@ -33,17 +33,19 @@ from acklog.wire.batch import (
     read_header,
 )
 from acklog.wire.compression import Codec, compress, decompress
-from acklog.wire.limits import BATCH_BYTES_MAX
+from acklog.wire.decode_errors import with_decode_errors
+from acklog.wire.limits import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
+from acklog.wire.msgpack_list import list_length
 from acklog.wire.record import Record
 
 NEVER_MS = -1
 
 _Kept = tuple[int, dict[int, Record]]
 _KeptBytes = tuple[int, dict[int, msgspec.Raw]]
-_decode_bytes = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
-_decode_kept = msgspec.msgpack.Decoder(_Kept).decode
-_decode_kept_bytes = msgspec.msgpack.Decoder(_KeptBytes).decode
-_decode_record = msgspec.msgpack.Decoder(Record).decode
+_decode_bytes = with_decode_errors(msgspec.msgpack.Decoder(list[msgspec.Raw]).decode)
+_decode_kept = with_decode_errors(msgspec.msgpack.Decoder(_Kept).decode)
+_decode_kept_bytes = with_decode_errors(msgspec.msgpack.Decoder(_KeptBytes).decode)
+_decode_record = with_decode_errors(msgspec.msgpack.Decoder(Record).decode)
 _encode = msgspec.msgpack.Encoder().encode
 _NOTHING = _encode((NEVER_MS, {}))
 
@@ -60,6 +62,8 @@ def decode_remaining(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[R
     """As `decode_records`, of a batch that may have been compacted: None in the place of what was removed."""
     if not header.is_compacted:
         return cast("list[Record | None]", decode_records(buffer, header, at))
+    if header.count > BATCH_RECORDS_MAX:
+        raise BatchCorruptError(f"it says {header.count} messages, a batch has at most {BATCH_RECORDS_MAX}")
     _, kept = _decode_kept(_payload(buffer, header, at))
     remaining: list[Record | None] = [None] * header.count
     for index, record in kept.items():
@@ -80,9 +84,10 @@ def stored_records(buffer: Buffer, header: BatchHeader, at: int = 0) -> tuple[in
         for index in kept:
             _check_index(index, header)
         return compacted_ms, [StoredRecord(index, content, _decode_record(content)) for index, content in kept.items()]
+    count = list_length(payload, 0, len(payload))
+    if count != header.count or count > BATCH_RECORDS_MAX:
+        raise BatchCorruptError(f"it says {header.count} messages and holds {count}")
     contents = _decode_bytes(payload)
-    if len(contents) != header.count:
-        raise BatchCorruptError(f"it says {header.count} messages and holds {len(contents)}")
     return NEVER_MS, [StoredRecord(index, content, _decode_record(content)) for index, content in enumerate(contents)]
 
 

@@ -30,6 +30,7 @@ TIMESTAMP_MS_MAX = 253_402_300_799_999  # the last millisecond of the year 9999
 
 # What one record adds beside its body is bounded by the limits above; a batch carries at most one request.
 BATCH_BYTES_MAX = 2 * REQUEST_BODY_BYTES_MAX + 4 * 1024 * 1024
+BATCH_RECORDS_MAX = 1024 * 1024  # many requests together; whoever decodes a batch makes room for what its header says
 
 PARTITIONS_DEFAULT = 8
 PARTITIONS_MAX = 1024

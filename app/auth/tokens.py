@@ -128,7 +128,7 @@ def parse_token_table(content: bytes, *, toml: bool = False) -> TokenTable:
     content = content.removeprefix(BOM_UTF8)  # with which editors of Windows begin a file
     try:
         file = msgspec.toml.decode(content, type=_File) if toml else msgspec.json.decode(content, type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of msgspec, of text, and of numbers that TOML has no end for
         raise TokensFileError(f"the tokens file is not valid: {error}") from None
     for name in file.roles:
         if name in BUILT_IN:

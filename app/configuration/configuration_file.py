@@ -73,7 +73,7 @@ def read_configuration(path: str, read_file: ReadFile) -> ConfigurationFile:
     try:
         # Editors of Windows begin a file with a byte order mark, which TOML does not know.
         document: dict[str, Any] = tomllib.loads(content.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of TOML, of text, of numbers and of tables without an end
         raise SettingsError(f"The configuration file {path} is no TOML: {error}") from None
     tables: dict[str, Mapping[str, object]] = {"": {}}
     top: dict[str, object] = {}

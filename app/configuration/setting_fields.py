@@ -14,6 +14,7 @@ from app.configuration.setting_error import SettingsError
 _Settings = TypeVar("_Settings")
 
 ENVIRONMENT_PREFIX = "ACKLOG_"
+_SHOWN_CHARACTERS = 200  # of what somebody has set, in an error
 CONFIGURATION_OPTION, CONFIGURATION_VARIABLE = "--config", "ACKLOG_CONFIG"
 NODE_PREFIX = "ACKLOG_NODE_"  # the storage node's own, see `app.configuration.node_settings`
 _TYPES = {bool: "true or false", int: "a whole number", str: "a text"}
@@ -188,11 +189,20 @@ def _convert(each: "Field[Any]", given: str, *, source: str) -> object:
 def _check(each: "Field[Any]", value: object, *, source: str) -> None:
     expected = type(each.default)
     if type(value) is not expected:
-        raise SettingsError(f"{source} is {value!r}, it must be {_TYPES[expected]}")
+        raise SettingsError(f"{source} is {_shown(value)}, it must be {_TYPES[expected]}")
     if isinstance(value, str) and _CONTROL.search(value) is not None:
         # No file and no host is called so: the system would refuse it later, without the name of the setting.
-        raise SettingsError(f"{source} is {value[:200]!r}, it may have no line ends and no other control characters")
+        raise SettingsError(
+            f"{source} is {value[:_SHOWN_CHARACTERS]!r}, it may have no line ends and no other control characters"
+        )
     if isinstance(value, int) and "minimum" in each.metadata:
         minimum, maximum = each.metadata["minimum"], each.metadata["maximum"]
         if not minimum <= value <= maximum:
-            raise SettingsError(f"{source} is {value}, it may be {minimum} to {maximum}")
+            raise SettingsError(f"{source} is {_shown(value)}, it may be {minimum} to {maximum}")
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)[:_SHOWN_CHARACTERS]
+    except ValueError:  # Python writes no number of thousands of digits
+        return "a number of too many digits"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
@@ -10,6 +11,14 @@ from app.pki.pki_error import PkiError
 
 CERTIFICATES_MAX = 1_000
 """In one file: the authorities that a machine trusts are some 150."""
+_UNREADABLE = (
+    ValueError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What the library raises for bytes that are no certificate, or none that it can read. They have nothing in common."""
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
 
 
@@ -48,7 +57,7 @@ def read_x509(pem: bytes) -> list[x509.Certificate]:
         raise CertificateFileError(f"it holds {count} certificates, more than {CERTIFICATES_MAX}")
     try:
         return x509.load_pem_x509_certificates(pem)
-    except ValueError as error:
+    except _UNREADABLE as error:
         raise CertificateFileError(f"its certificate is damaged: {error}") from None
 
 
@@ -66,7 +75,7 @@ def certificate_of(found: x509.Certificate) -> Certificate:
             not_after_ms=round(found.not_valid_after_utc.timestamp() * 1000),
             pem=found.public_bytes(Encoding.PEM),
         )
-    except (ValueError, x509.DuplicateExtension) as error:
+    except _UNREADABLE as error:
         raise CertificateFileError(f"its certificate cannot be read: {error}") from None
 
 

@@ -4,9 +4,12 @@ Versions live beside each other, and one that changes a value writes all of it a
 `encode_instead` keeps the members that no field of the value is for.
 """
 
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+
+from acklog.wire.decode_errors import with_decode_errors
 
 _Model = TypeVar("_Model", bound=msgspec.Struct)
 
@@ -24,13 +27,13 @@ def encode_instead(value: msgspec.Struct, written: bytes) -> bytes:
     which of them is which now.
     """
     plain = msgspec.to_builtins(value)
-    _keep_unknown(value, plain, msgspec.json.decode(written))
+    _keep_unknown(value, plain, with_decode_errors(msgspec.json.decode)(written))
     return _encoder.encode(plain)
 
 
 def decode(kind: type[_Model], value: bytes) -> _Model:
-    """Raises msgspec.ValidationError for bytes that are not a `kind`: a newer or foreign store."""
-    return msgspec.json.decode(value, type=kind)
+    """Raises msgspec.DecodeError for bytes that are not a `kind`: a newer or foreign store."""
+    return with_decode_errors(partial(msgspec.json.decode, type=kind))(value)
 
 
 def _keep_unknown(value: msgspec.Struct, plain: dict[str, Any], written: dict[str, Any]) -> None:

@@ -6,7 +6,8 @@ from acklog.wire.batch import BatchHeader, opaque_payload, verify
 from storage.check.figures import LogFigures
 from storage.disk.port import Disk, File
 from storage.log.batch_cipher import BatchCipher
-from storage.log.batch_scanner import BatchScanner, find_batch_behind
+from storage.log.batch_scanner import BatchScanner
+from storage.log.batch_search import find_batch_behind
 from storage.log.journal_scan import read_frame
 from storage.log.segment import Segment, segment_base
 from storage.log.segment_reader import StoredBatch

@@ -14,7 +14,8 @@ from storage.check.index_check import IndexCheck
 from storage.check.record_check import RecordCheck
 from storage.delivery.partition_delivery import log_of_snapshot
 from storage.disk.port import Disk, File
-from storage.log.batch_scanner import BatchScanner, find_batch_behind
+from storage.log.batch_scanner import BatchScanner
+from storage.log.batch_search import find_batch_behind
 from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint
 from storage.log.index import SegmentIndex
 from storage.log.keys import LogKey

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from acklog.wire.decode_errors import with_decode_errors
 from cluster.model.values import Group
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
@@ -35,8 +36,8 @@ class _Frame(msgspec.Struct, array_like=True, gc=False):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decode_snapshot = msgspec.msgpack.Decoder(_Snapshot).decode
-_decode_frame = msgspec.msgpack.Decoder(_Frame).decode
+_decode_snapshot = with_decode_errors(msgspec.msgpack.Decoder(_Snapshot).decode)
+_decode_frame = with_decode_errors(msgspec.msgpack.Decoder(_Frame).decode)
 
 
 _DEFAULT_SETTINGS = DeliverySettings()
@@ -132,7 +133,10 @@ class PartitionDelivery:
         """Fill a new object. Raises DeliveryFormatError for a snapshot of a newer version and for damaged bytes."""
         for snapshot in decode_snapshot(data):
             group = self._new_group(snapshot.group_id, snapshot.progress)
-            group.restore(snapshot, now_ms=now_ms, wall_now_ms=wall_now_ms)
+            try:
+                group.restore(snapshot, now_ms=now_ms, wall_now_ms=wall_now_ms)
+            except (ValueError, KeyError) as error:  # ranges that are none, failures of what did not fail
+                raise DeliveryFormatError(f"the snapshot of group {snapshot.group_id} is damaged: {error!r}") from error
             self._groups[snapshot.group_id] = group
 
     def check_invariants(self) -> None:

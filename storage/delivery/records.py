@@ -13,6 +13,8 @@ from enum import IntEnum
 
 import msgspec
 
+from acklog.wire.decode_errors import with_decode_errors
+
 Buffer = bytes | bytearray | memoryview
 
 DEAD_LETTER = -1
@@ -180,7 +182,7 @@ DeliveryRecord = (
 )
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[DeliveryRecord])
+_decode = with_decode_errors(msgspec.msgpack.Decoder(list[DeliveryRecord]).decode)
 
 
 def encode_records(records: list[DeliveryRecord]) -> bytes:
@@ -190,7 +192,7 @@ def encode_records(records: list[DeliveryRecord]) -> bytes:
 def decode_records(data: Buffer) -> list[DeliveryRecord]:
     """Raises DeliveryFormatError for a kind of record that this version does not know, and for damaged bytes."""
     try:
-        records = _decoder.decode(data)
+        records = _decode(data)
     except msgspec.DecodeError as error:
         raise DeliveryFormatError(
             f"the delivery log holds something that this version cannot read; a newer one may have written it: {error}"

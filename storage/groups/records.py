@@ -8,6 +8,7 @@ came before it counts no more.
 
 import msgspec
 
+from acklog.wire.decode_errors import with_decode_errors
 from storage.rpc.membership_messages import UNSAID
 
 NOBODY = ""
@@ -88,7 +89,7 @@ class GroupWritten(_Record, frozen=True, tag=5):
 GroupRecord = MemberWritten | MemberGone | Assigned | GroupGone | GroupWritten
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(GroupRecord)
+_decode = with_decode_errors(msgspec.msgpack.Decoder(GroupRecord).decode)
 
 
 def encode_record(record: GroupRecord) -> bytes:
@@ -98,7 +99,7 @@ def encode_record(record: GroupRecord) -> bytes:
 def decode_record(data: bytes) -> GroupRecord:
     """Raises GroupsFormatError for a kind of record that this version does not know, and for damaged bytes."""
     try:
-        return _decoder.decode(data)  # type: ignore[no-any-return]
+        return _decode(data)  # type: ignore[no-any-return]
     except msgspec.DecodeError as error:
         detail = f"__groups holds something that this version cannot read; a newer one may have written it: {error}"
         raise GroupsFormatError(detail) from error

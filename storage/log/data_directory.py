@@ -3,6 +3,7 @@
 import msgspec
 from crc32c import crc32c
 
+from acklog.wire.decode_errors import with_decode_errors
 from acklog.wire.identifiers import id_from_bits
 from cluster.ports.entropy import Entropy
 from storage.disk.port import Disk
@@ -60,13 +61,13 @@ def read_meta(disk: Disk) -> DirectoryMeta | None:
     if content is None:
         return None
     try:
-        version = msgspec.json.decode(content, type=_AnyVersion).meta.format_version
+        version = _decode_any_version(content).meta.format_version
         if version > FORMAT_VERSION:
             raise FormatTooNewError(
                 f"the data directory has format {version}, this version knows up to {FORMAT_VERSION}: use a newer one"
             )
-        stored = msgspec.json.decode(content, type=_StoredMeta)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        stored = _decode_stored(content)
+    except msgspec.DecodeError as error:
         raise DataDirectoryError(f"{META_PATH} is damaged: {error}") from error
     if stored.checksum != _checksum(stored.meta):
         raise DataDirectoryError(f"{META_PATH} is damaged: its checksum does not match")
@@ -79,6 +80,10 @@ class _FormatOnly(msgspec.Struct, rename="camel"):
 
 class _AnyVersion(msgspec.Struct):
     meta: _FormatOnly
+
+
+_decode_stored = with_decode_errors(msgspec.json.Decoder(_StoredMeta).decode)
+_decode_any_version = with_decode_errors(msgspec.json.Decoder(_AnyVersion).decode)
 
 
 def _create(disk: Disk, entropy: Entropy) -> DirectoryMeta:

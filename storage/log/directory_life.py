@@ -2,6 +2,7 @@
 
 import msgspec
 
+from acklog.wire.decode_errors import with_decode_errors
 from storage.disk.port import Disk
 from storage.log.checkpoint import read_file, replace_file
 from storage.log.data_directory import DataDirectoryError
@@ -13,14 +14,17 @@ class _Life(msgspec.Struct, frozen=True):
     starts: int
 
 
+_decode = with_decode_errors(msgspec.json.Decoder(_Life).decode)
+
+
 def read_starts(disk: Disk) -> int:
     """0 where no start was ever noted; raises DataDirectoryError."""
     content = read_file(disk, LIFE_PATH)
     if content is None:
         return 0
     try:
-        return msgspec.json.decode(content, type=_Life).starts
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _decode(content).starts
+    except msgspec.DecodeError as error:
         raise DataDirectoryError(f"{LIFE_PATH} is damaged: {error}") from error
 
 

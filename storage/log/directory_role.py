@@ -6,6 +6,7 @@ is started as something else would be served without what it belongs to.
 
 import msgspec
 
+from acklog.wire.decode_errors import with_decode_errors
 from storage.disk.port import Disk
 from storage.log.checkpoint import read_file, replace_file
 from storage.log.data_directory import META_PATH, DataDirectoryError
@@ -19,14 +20,17 @@ class DirectoryRole(msgspec.Struct, frozen=True, rename="camel"):
     node_id: int
 
 
+_decode = with_decode_errors(msgspec.json.Decoder(DirectoryRole).decode)
+
+
 def read_role(disk: Disk) -> DirectoryRole | None:
     """None for a directory that is not a cluster's; raises DataDirectoryError."""
     content = read_file(disk, ROLE_PATH)
     if content is None:
         return None
     try:
-        return msgspec.json.decode(content, type=DirectoryRole)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _decode(content)
+    except msgspec.DecodeError as error:
         raise DataDirectoryError(f"{ROLE_PATH} is damaged: {error}") from error
 
 

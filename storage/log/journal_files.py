@@ -8,11 +8,13 @@ import contextlib
 
 import msgspec
 
+from acklog.wire.decode_errors import with_decode_errors
 from storage.disk.port import Disk
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
 from storage.log.journal_names import JOURNAL_DIRECTORY, journal_number, journal_path
 
 JOURNAL_FILES_PATH = f"{JOURNAL_DIRECTORY}/files"
+_decode = with_decode_errors(msgspec.msgpack.Decoder(dict[int, int]).decode)
 
 
 def record_files(disk: Disk, sizes: dict[int, int]) -> None:
@@ -29,7 +31,7 @@ def read_recorded_files(disk: Disk) -> dict[int, int]:
     if payload is None:
         raise CheckpointDamagedError("the file is missing")
     try:
-        return msgspec.msgpack.decode(payload, type=dict[int, int])
+        return _decode(payload)
     except msgspec.DecodeError as error:
         raise CheckpointDamagedError(f"it cannot be decoded: {error}") from error
 

@@ -94,13 +94,16 @@ def read_body(file: File, position: int, header: FrameHeader) -> bytes | None:
 
 
 def decode_entries(body: bytes) -> Iterator[tuple[str, memoryview]]:
-    """(key, batches) of a body whose checksum is right."""
+    """(key, batches) of a body whose checksum is right. Raises ValueError where that is no list of entries."""
     view = memoryview(body)
     at = 0
     while at < len(body):
+        key_at = at + _ENTRY.size
+        if key_at > len(body):
+            raise ValueError(f"the head of an entry is cut off at byte {at}")
         key_length, batches_bytes = _ENTRY.unpack_from(body, at)
-        at += _ENTRY.size
-        key = str(view[at : at + key_length], "ascii")
-        at += key_length
-        yield key, view[at : at + batches_bytes]
-        at += batches_bytes
+        batches_at = key_at + key_length
+        at = batches_at + batches_bytes
+        if at > len(body):
+            raise ValueError(f"the entry at byte {key_at - _ENTRY.size} ends behind the frame")
+        yield str(view[key_at:batches_at], "ascii"), view[batches_at:at]

@@ -99,4 +99,7 @@ def read_frame(disk: Disk, place: FramePlace, journal_key: int) -> list[tuple[st
         file.close()
     if body is None:
         raise JournalCorruptError(f"journal frame {place.sequence} cannot be read a second time")
-    return list(decode_entries(body))
+    try:
+        return list(decode_entries(body))
+    except ValueError as error:
+        raise JournalCorruptError(f"journal frame {place.sequence} is not what was written: {error}") from error

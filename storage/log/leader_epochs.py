@@ -7,6 +7,8 @@ from bisect import bisect_left, bisect_right
 
 import msgspec
 
+from acklog.wire.decode_errors import with_decode_errors
+
 UNKNOWN_EPOCH = -1
 UNKNOWN_OFFSET = -1
 
@@ -93,10 +95,13 @@ class LeaderEpochs:
         return msgspec.msgpack.encode(self.entries())
 
 
+_decode = with_decode_errors(msgspec.msgpack.Decoder(list[tuple[int, int]]).decode)
+
+
 def leader_epochs_from_bytes(payload: bytes) -> LeaderEpochs:
-    """Raises msgspec.DecodeError or ValueError."""
+    """Raises ValueError."""
     epochs = LeaderEpochs()
-    for epoch, start in msgspec.msgpack.decode(payload, type=list[tuple[int, int]]):
+    for epoch, start in _decode(payload):
         epochs.note(epoch, start)
     epochs.is_dirty = False
     return epochs

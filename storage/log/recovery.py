@@ -11,7 +11,8 @@ import msgspec
 
 from acklog.wire.batch import BatchCorruptError, BatchHeader, verify
 from storage.disk.port import Disk
-from storage.log.batch_scanner import CHUNK_BYTES, BatchScanner, find_batch_behind
+from storage.log.batch_scanner import CHUNK_BYTES, BatchScanner
+from storage.log.batch_search import find_batch_behind
 from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint, read_file
 from storage.log.index import IndexDamagedError, SegmentIndex
 from storage.log.journal_scan import JournalCorruptError

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from acklog.wire.decode_errors import with_decode_errors
 from storage.disk.port import Disk
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
 
@@ -65,6 +66,9 @@ class RecoveryPoints(msgspec.Struct, array_like=True):
         return self.reached_sequence >= 0
 
 
+_decode = with_decode_errors(msgspec.msgpack.Decoder(RecoveryPoints).decode)
+
+
 def write_recovery_points(disk: Disk, points: RecoveryPoints) -> None:
     write_checkpoint(disk, RECOVERY_POINTS_PATH, msgspec.msgpack.encode(points))
 
@@ -74,4 +78,7 @@ def read_recovery_points(disk: Disk) -> RecoveryPoints:
     payload = read_checkpoint(disk, RECOVERY_POINTS_PATH)
     if payload is None:
         raise CheckpointDamagedError(f"{RECOVERY_POINTS_PATH} is missing")
-    return msgspec.msgpack.decode(payload, type=RecoveryPoints)
+    try:
+        return _decode(payload)
+    except msgspec.DecodeError as error:
+        raise CheckpointDamagedError(f"{RECOVERY_POINTS_PATH} cannot be decoded: {error}") from error

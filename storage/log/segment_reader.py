@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from acklog.wire.batch import HEADER_BYTES, BatchCorruptError, BatchHeader, read_header, verify
 from storage.disk.port import Disk, DiskFailedError
-from storage.log.batch_scanner import BatchScanner, find_batch_behind
+from storage.log.batch_scanner import BatchScanner
+from storage.log.batch_search import find_batch_behind
 from storage.log.checkpoint import read_file
 from storage.log.index import IndexDamagedError, SegmentIndex
 from storage.log.log_state import write_index

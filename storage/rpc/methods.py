@@ -52,7 +52,7 @@ class _Codec(Generic[_Request]):
         """Raises MalformedMessageError. The message keeps nothing of the views."""
         try:
             message = self._decoder.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise MalformedMessageError(f"{self._kind.__name__}: {error}") from error
         if self._attachment is not None:
             setattr(message, self._attachment, self._attachment_type(attachment))

@@ -16,6 +16,7 @@ from acklog.wire.batch import (
     encode_control_batch,
     opaque_payload,
 )
+from acklog.wire.decode_errors import with_decode_errors
 from acklog.wire.record import Record, Schedule
 from storage.schedule.entries import AdoptionEntry, ScheduledEntry
 
@@ -190,7 +191,7 @@ def first_name(record: Record) -> str:
     return "" if record.schedule is None else record.schedule.id
 
 
-_decode_notes = msgspec.msgpack.Decoder(list[Note]).decode
+_decode_notes = with_decode_errors(msgspec.msgpack.Decoder(list[Note]).decode)
 _encode = msgspec.msgpack.Encoder().encode
 
 

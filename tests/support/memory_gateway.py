@@ -22,6 +22,7 @@ from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.namespace_state import NamespaceState
 from cluster.metadata.producer_state import ProducerState
+from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
 from cluster.metadata.token_state import TokenState
@@ -89,6 +90,7 @@ class MemoryMetadata:
     def __init__(self) -> None:
         self.steering = SteeringState()
         self.producers = ProducerState()
+        self.recurring = RecurringState()
         self.redrives = RedriveState()
         self.tokens = TokenState()
         self.namespaces = NamespaceState()
@@ -175,6 +177,7 @@ class MemoryMetadata:
 
     def see(self, event: Event) -> None:
         self.steering.apply(event)
+        self.recurring.apply(event)
         self.tokens.apply(event)
         self.namespaces.apply(event)
 

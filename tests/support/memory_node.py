@@ -20,6 +20,7 @@ from storage.rpc import (
     membership_messages,
     messages,
     quota_messages,
+    schedule_messages,
     table_messages,
 )
 from storage.rpc.node_api import ProduceWaiter
@@ -277,6 +278,13 @@ class MemoryNode:
     async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
         self._note("compact", request)
         return compaction_messages.CompactResponse(request.is_asked, False, 0, 0)
+
+    async def scheduled_list(
+        self, request: schedule_messages.ScheduledListRequest
+    ) -> schedule_messages.ScheduledListResponse:
+        """It has no schedule, so there is nothing in it."""
+        self._note("scheduled_list", request)
+        return schedule_messages.ScheduledListResponse([])
 
     async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse:
         self._note("latest", request)

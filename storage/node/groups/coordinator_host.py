@@ -11,14 +11,12 @@ from typing import Any
 
 import structlog
 
-from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.groups.coordinator import Coordinator
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.groups.events import Beat, BeatGivenUp, CoordinatorEvent, GroupDecision
-from storage.groups.records import GroupsFormatError
 from storage.groups.surroundings import GroupSurroundings
 from storage.node.groups.group_log import GroupLog
 from storage.node.partition.deadline_timer import DeadlineTimer
@@ -87,7 +85,7 @@ class CoordinatorHost:
             coordinator = Coordinator(self._settings)
             try:
                 await self._log.read_into(coordinator, self._clock.monotonic_ms())
-            except (ServerError, GroupsFormatError, BatchCorruptError) as error:
+            except (ServerError, ValueError) as error:  # of batches, and of the records in them
                 logger.error("group_coordinator_not_opened", partition=self.partition_host.partition, reason=str(error))
                 await self._clock.sleep(self._settings.reopen_pause_ms)
                 continue

@@ -23,7 +23,8 @@ class GroupLog:
         self._rewritten_bytes = 0
 
     async def read_into(self, coordinator: Coordinator, now_ms: int) -> None:
-        """All that is committed, when nothing is on its way any more. Raises GroupsFormatError, BatchCorruptError."""
+        """All that is committed, when nothing is on its way any more. Raises ValueError for a batch, or a record, that
+        nobody can make out."""
         await self._host.wait_until_committed()
         log, until = self._host.log, self._host.high_watermark
         offset = log.log_start

@@ -463,6 +463,21 @@ def test_a_connection_that_does_not_begin_with_a_hello_ends() -> None:
     run(scenario)
 
 
+def test_a_hello_that_is_nested_without_end_is_a_fault_like_any_other() -> None:
+    """In fields that nobody knows, which are passed over. It ended in a traceback, which no limit of lines counts."""
+
+    async def scenario(world: _World) -> None:
+        peer = await world.dial_silently()
+        body = b"\x94\x01\x08\xc3" + b"\x91" * 3000 + b"\xc0"
+        peer.stream.write(encode_frame(FrameKind.REQUEST, method=methods.HELLO.number, request_id=1, body=body))
+        with structlog.testing.capture_logs() as logs:
+            await asyncio.sleep(0.1)
+        assert peer.is_ended
+        assert [entry["event"] for entry in logs] == ["rpc.protocol_fault"]
+
+    run(scenario)
+
+
 def test_a_hello_comes_once() -> None:
     async def scenario(world: _World) -> None:
         peer = await world.dial()
