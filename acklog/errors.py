@@ -279,6 +279,10 @@ class TokenExists(ProblemError, problem=ProblemCode.TOKEN_EXISTS):
     """There is a stored token of this name."""
 
 
+class TokenOver(ProblemError, problem=ProblemCode.TOKEN_OVER):
+    """The token has expired, and no secret of it would let anybody in."""
+
+
 class TokenRotating(ProblemError, problem=ProblemCode.TOKEN_ROTATING):
     """Two secrets of the token are good already."""
 

@@ -46,8 +46,9 @@ class AsyncTokens:
         )
 
     async def rotate(self, name: str, *, grace_seconds: int | None = None, discard: str | None = None) -> NewToken:
-        """Another secret; the one that was good until now stays so for the grace (an hour). Where two are good already,
-        `discard` ("newest", "oldest") says which ends. Raises TokenNotFound, TokenRotating, Forbidden."""
+        """Another secret; the one that was good until now stays so for the grace (an hour, or what it was promised
+        before). Where two are good already, `discard` ("newest", "oldest") says which ends; the newest ends also where
+        it is the only one. Raises TokenNotFound, TokenOver, TokenRotating, Forbidden."""
         return await self._caller.perform(token_calls.rotate_token(name, grace_seconds=grace_seconds, discard=discard))
 
     async def revoke(self, name: str) -> None:

@@ -28,6 +28,10 @@ _EXIT_CODES = {
     "MESSAGE_EXPIRED": ExitCode.NOT_FOUND,
     "SCHEDULE_NOT_FOUND": ExitCode.NOT_FOUND,
     "REDRIVE_NOT_FOUND": ExitCode.NOT_FOUND,
+    "TOKEN_NOT_FOUND": ExitCode.NOT_FOUND,
+    "MEMBER_UNKNOWN": ExitCode.NOT_FOUND,
+    "PRODUCER_UNKNOWN": ExitCode.NOT_FOUND,
+    "NAMESPACE_NOT_FOUND": ExitCode.NOT_FOUND,
     "INVALID_JSON": ExitCode.USAGE,
     "INVALID_FIELD": ExitCode.USAGE,
     "UNKNOWN_FIELD": ExitCode.USAGE,
@@ -45,6 +49,7 @@ _EXIT_CODES = {
 }
 HINT_SCHEDULE_ID = "A schedule id begins with s-, as acklog send --delay and acklog schedule list print it."
 _HINTS = {
+    "TOKEN_NOT_FOUND": "See what there is: acklog tokens list.",
     "UNAUTHENTICATED": "Give a token: --token, ACKLOG_TOKEN, or acklog profile add NAME --server URL --ask-token.",
     "TOKEN_EXPIRED": "Get another token from whoever gave this one, or have its end moved.",
     "AUDIT_UNAVAILABLE": "Nothing was done. The topic __audit takes no records now: acklog cluster status.",

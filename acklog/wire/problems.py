@@ -64,6 +64,7 @@ class ProblemCode(Problem, Enum):
     TOKEN_NOT_FOUND = Problem(404, False, "There is no such stored token")
     TOKEN_EXISTS = Problem(409, False, "There is a stored token of this name")
     TOKEN_ROTATING = Problem(409, False, "Two secrets of the token are good already")
+    TOKEN_OVER = Problem(409, False, "The token has expired, and no secret of it would let anybody in")
     TOO_MANY_TOKENS = Problem(409, False, "There are as many stored tokens as may be")
     SCHEDULE_EXISTS = Problem(409, False, "The recurring schedule exists with other settings")
     TOO_MANY_SCHEDULES = Problem(409, False, "There are as many recurring schedules as may be")

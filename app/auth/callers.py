@@ -1,5 +1,6 @@
 """Who makes a request, by the header that says so, or by the certificate of its connection."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
@@ -78,6 +79,22 @@ class Callers:
             what = "token" if authorization is not None else "certificate"
             raise ServerError(ProblemCode.TOKEN_EXPIRED, f"the {what} has expired")
         return self._enforcement.of(principal)
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call it when others may be let in than before; returns how to stop that."""
+        if self._tokens is None:
+            return lambda: None
+        stops = self._stored.subscribe(listener), self._tokens.listeners.add(listener)
+
+        def stop() -> None:
+            for each in stops:
+                each()
+
+        return stop
+
+    def ms_left(self, principal: Principal) -> int | None:
+        """Until nobody gets in as that any more by itself; None: that never comes."""
+        return None if principal.expires_at_ms is None else principal.expires_at_ms - self._clock.now_ms()
 
     def _of_token(self, token: str, tokens: TokenTable, now_ms: int) -> Principal:
         """Raises ServerError."""

@@ -10,9 +10,13 @@ from cluster.errors import ServerError
 from cluster.model.action import Action
 
 
-def require_giving(giver: Principal, rights: Iterable[Right]) -> None:
+def require_giving(giver: Principal, rights: Iterable[Right], *, until_ms: int | None) -> None:
     """Each pattern that is given is one that the giver has, or of a namespace of which the giver has the action on
-    everything, or the giver has it everywhere. Raises ServerError FORBIDDEN."""
+    everything, or the giver has it everywhere; and nothing is given for longer than the giver has it (`until_ms` None:
+    for ever). Raises ServerError FORBIDDEN."""
+    if giver.expires_at_ms is not None and (until_ms is None or until_ms > giver.expires_at_ms):
+        detail = f"the token ends at {giver.expires_at_ms} itself, and cannot give anything for longer"
+        raise ServerError(ProblemCode.FORBIDDEN, detail, field="expiresAt")
     for right in rights:
         if right.effect is Effect.DENY:
             continue

@@ -1,5 +1,7 @@
 """Tokens of the coordination store: those that this gateway's view of it shows."""
 
+from collections.abc import Callable
+
 import structlog
 
 from app.auth.principal import Principal, PrincipalKind, TokenQuotas
@@ -23,6 +25,10 @@ class StoredTokens:
         self._view = view
         self._principals: dict[str, tuple[StoredToken, Principal]] = {}
         self._nobodys = secret_of("", "")
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call it after every change of them; returns how to stop that."""
+        return self._view.subscribe_to_tokens(listener)
 
     def find(self, text: str, now_ms: int) -> Principal | None:
         """Whose token this is; None where it is none that is good now."""

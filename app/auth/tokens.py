@@ -34,6 +34,7 @@ from app.auth.scopes import Scope
 from app.auth.token_rights import token_rights
 from app.auth.written_rights import RightEntryError
 from cluster.errors import ServerError
+from cluster.metadata.listeners import Listeners
 from cluster.model.right_entry import RightEntry
 
 TOKENS_MAX = 10_000
@@ -70,6 +71,8 @@ class TokenTable:
         self._principals = principals
         self.identities = identities
         """Callers without a token of ours: those rules of the file."""
+        self.listeners = Listeners()
+        """Of whoever has let somebody in by it, and wants to know whether it still would."""
 
     @classmethod
     def load(cls, path: str) -> "TokenTable":
@@ -96,6 +99,7 @@ class TokenTable:
         time, also on connections that are open."""
         self._principals = other._principals
         self.identities = other.identities
+        self.listeners.tell()
 
     def is_same_as(self, other: "TokenTable") -> bool:
         return self._principals == other._principals and self.identities.rules == other.identities.rules

@@ -30,10 +30,11 @@ class TokenFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw
 
 
 class RotateFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """The body of `POST /tokens/{token}/rotate`. The secret that was good until now stays so for `graceSeconds`. Where
-    two are good already, `discard` says which of them ends at once."""
+    """The body of `POST /tokens/{token}/rotate`. The secret that was good until now stays so for `graceSeconds`; null:
+    for an hour, or as long as it was promised by a rotation before. Where two are good already, `discard` says which of
+    them ends at once; `newest` ends the newest also where it is the only one."""
 
-    grace_seconds: Annotated[int, Meta(ge=0, le=limits.TOKEN_GRACE_SECONDS_MAX)] = limits.TOKEN_GRACE_SECONDS_DEFAULT
+    grace_seconds: Annotated[int, Meta(ge=0, le=limits.TOKEN_GRACE_SECONDS_MAX)] | None = None
     discard: Discard | None = None
 
 

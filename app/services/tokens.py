@@ -49,7 +49,7 @@ class TokenService:
     async def create(self, fields: TokenFields, principal: Principal) -> TokenMade:
         """INVALID_NAME, INVALID_FIELD, TOKEN_EXISTS, TOO_MANY_TOKENS."""
         manager = _manager(principal)
-        require_giving(manager, _rights_of(fields))
+        require_giving(manager, _rights_of(fields), until_ms=fields.expires_at)
         if self._file is not None and self._file.named(fields.name):
             detail = f"the tokens file has a token {fields.name!r}, and those of one name share their quotas"
             raise ServerError(ProblemCode.TOKEN_EXISTS, detail, field="name")
@@ -74,11 +74,12 @@ class TokenService:
         return TokenMade(token=str(shown), made=self._view(made))
 
     async def rotate(self, name: str, fields: RotateFields, principal: Principal) -> TokenMade:
-        """TOKEN_NOT_FOUND, TOKEN_ROTATING."""
+        """TOKEN_NOT_FOUND, TOKEN_OVER, TOKEN_ROTATING."""
         manager = _manager(principal)
         token = await self._find(name)
-        require_giving(manager, principal_of_stored(token).rights.rights)
-        rotated, shown = await self._stored.rotate(token, grace_ms=fields.grace_seconds * 1000, discard=fields.discard)
+        require_giving(manager, principal_of_stored(token).rights.rights, until_ms=token.expires_at_ms)
+        grace_ms = None if fields.grace_seconds is None else fields.grace_seconds * 1000
+        rotated, shown = await self._stored.rotate(token, grace_ms=grace_ms, discard=fields.discard)
         logger.info("token_rotated", token=name, by=manager.name, grace_seconds=fields.grace_seconds)
         return TokenMade(token=str(shown), made=self._view(rotated))
 

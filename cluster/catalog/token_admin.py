@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
+from acklog.wire.limits import TOKEN_GRACE_SECONDS_DEFAULT
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, NothingToWrite, Step, Write
 from cluster.errors import ServerError
@@ -18,6 +19,7 @@ from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Put, absent, unchanged
 from cluster.ports.entropy import Entropy
 
+GRACE_DEFAULT_MS = TOKEN_GRACE_SECONDS_DEFAULT * 1000
 _SECRET_PARTS = 4  # of 64 bits
 
 
@@ -72,16 +74,17 @@ class TokenAdmin:
         return made, shown
 
     async def rotate(
-        self, token: StoredToken, *, grace_ms: int, discard: Discard | None
+        self, token: StoredToken, *, grace_ms: int | None, discard: Discard | None
     ) -> tuple[StoredToken, ShownToken]:
-        """A new secret; the one that was good until now stays so for the grace. Where two are good already, `discard`
-        says which of them ends at once.
+        """A new secret; the one that stays beside it is good for the grace, or where that is None for as long as it was
+        promised before, else for GRACE_DEFAULT_MS. Where two are good already, `discard` says which of them ends at
+        once; the newest ends also where it is the only one, as it may have leaked.
 
-        Raises ServerError TOKEN_NOT_FOUND, TOKEN_ROTATING (nothing says which).
+        Raises ServerError TOKEN_NOT_FOUND, TOKEN_OVER, TOKEN_ROTATING (nothing says which).
         """
         key = keys.stored_token(token.name)
         shown, stored = self._new_secret(token.id)
-        until_ms = self._clock.now_ms() + grace_ms
+        now_ms = self._clock.now_ms()
         found: StoredToken | None = None
 
         def decide(item: KeyValue | None) -> Step:
@@ -97,8 +100,10 @@ class TokenAdmin:
             if before.secrets and before.secrets[0] == stored:
                 found = before
                 return NothingToWrite()
-            kept = replace(_kept(before, discard, self._clock.now_ms()), until_ms=until_ms)
-            found = replace(before, secrets=(stored, kept) if grace_ms else (stored,))
+            if before.expires_at_ms is not None and before.expires_at_ms <= now_ms:
+                raise ServerError(ProblemCode.TOKEN_OVER, f"The token {token.name!r} has expired: make another one.")
+            kept = _with_grace(_kept(before, discard, now_ms), grace_ms, now_ms)
+            found = replace(before, secrets=(stored, *kept))
             return Write([unchanged(item)], [Put(key, encode_instead(found, item.value))])
 
         await self._changer.change(key, decide)
@@ -144,15 +149,24 @@ def no_token(name: str) -> ServerError:
     return ServerError(ProblemCode.TOKEN_NOT_FOUND, f"There is no token {name[:128]!r}.", field="name")
 
 
-def _kept(token: StoredToken, discard: Discard | None, now_ms: int) -> StoredSecret:
-    """The secret that stays beside a new one. Raises ServerError TOKEN_ROTATING."""
-    good = [each for each in token.secrets[:SECRETS_MAX] if each.is_good_at(now_ms)]
-    if len(good) < SECRETS_MAX:
-        return good[0]
-    if discard is None:
-        detail = f"Two secrets of {token.name!r} are good until {good[1].until_ms}: say which one gives way."
+def _kept(token: StoredToken, discard: Discard | None, now_ms: int) -> StoredSecret | None:
+    """The secret that stays beside a new one; None: none does. Raises ServerError TOKEN_ROTATING."""
+    newest, *earlier = [each for each in token.secrets[:SECRETS_MAX] if each.is_good_at(now_ms)]
+    if earlier and discard is None:
+        detail = f"Two secrets of {token.name!r} are good until {earlier[0].until_ms}: say which one gives way."
         raise ServerError(ProblemCode.TOKEN_ROTATING, detail, field="discard")
-    return good[1] if discard is Discard.NEWEST else good[0]
+    if discard is Discard.NEWEST:
+        return earlier[0] if earlier else None
+    return newest
+
+
+def _with_grace(kept: StoredSecret | None, grace_ms: int | None, now_ms: int) -> tuple[StoredSecret, ...]:
+    """Nothing where it ends at once."""
+    if kept is None or grace_ms == 0:
+        return ()
+    if grace_ms is None and kept.until_ms is not None:
+        return (kept,)
+    return (replace(kept, until_ms=now_ms + (GRACE_DEFAULT_MS if grace_ms is None else grace_ms)),)
 
 
 def _check_name(name: str) -> None:

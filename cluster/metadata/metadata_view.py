@@ -10,6 +10,7 @@ import structlog
 
 from cluster.backoff import Backoff
 from cluster.metadata.follow import follow
+from cluster.metadata.listeners import Listeners
 from cluster.metadata.metadata_state import MetadataState
 from cluster.metadata.namespace_state import NamespaceState
 from cluster.metadata.producer_state import ProducerState
@@ -57,8 +58,8 @@ class MetadataView:
         self._tokens = TokenState()
         self._namespaces = NamespaceState()
         self._revision = 0
-        self._listeners: dict[int, Callable[[], None]] = {}
-        self._listener_serial = 0
+        self._listeners = Listeners()
+        self._token_listeners = Listeners()
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._waiter_serial = 0
         self._confirmations = 0
@@ -205,14 +206,11 @@ class MetadataView:
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after every change; returns how to stop it. Listeners must not block."""
-        self._listener_serial += 1
-        serial = self._listener_serial
-        self._listeners[serial] = listener
+        return self._listeners.add(listener)
 
-        def stop() -> None:
-            self._listeners.pop(serial, None)
-
-        return stop
+    def subscribe_to_tokens(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """As `subscribe`, after every change of tokens, which is none for those who listen there."""
+        return self._token_listeners.add(listener)
 
     @contextmanager
     def _one_more_confirmation(self) -> Iterator[None]:
@@ -253,22 +251,25 @@ class MetadataView:
             self._report_undecodable(key)
         self._advance(listing.revision)
         self._has_listing.set()
-        self._notify()
+        self._listeners.tell()
+        self._token_listeners.tell()
 
     def _apply(self, batch: WatchBatch) -> None:
-        is_news = False
+        is_news = has_tokens = False
         for event in batch.events:
             is_news = self._state.apply(event) or is_news
             is_news = self._recurring.apply(event) or is_news
             is_news = self._redrives.apply(event) or is_news
             self._steering.apply(event)
             self._producers.apply(event)
-            self._tokens.apply(event)
+            has_tokens = self._tokens.apply(event) or has_tokens
             self._namespaces.apply(event)
             self._report_undecodable(key_of(event))
         self._advance(batch.revision)
         if is_news:
-            self._notify()
+            self._listeners.tell()
+        if has_tokens:
+            self._token_listeners.tell()
 
     def _report_undecodable(self, key: str) -> None:
         reason = self._state.undecodable.get(key)
@@ -281,10 +282,6 @@ class MetadataView:
             _, _, waiter = heapq.heappop(self._waiters)
             if not waiter.done():
                 waiter.set_result(None)
-
-    def _notify(self) -> None:
-        for listener in list(self._listeners.values()):
-            listener()
 
     def _forget_cancelled_waiters(self) -> None:
         self._waiters = [entry for entry in self._waiters if not entry[2].done()]

@@ -19,6 +19,7 @@ from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.catalog.token_admin import TokenAdmin
 from cluster.errors import ServerError
+from cluster.metadata.listeners import Listeners
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.namespace_state import NamespaceState
 from cluster.metadata.producer_state import ProducerState
@@ -93,6 +94,7 @@ class MemoryMetadata:
         self.recurring = RecurringState()
         self.redrives = RedriveState()
         self.tokens = TokenState()
+        self._token_listeners = Listeners()
         self.namespaces = NamespaceState()
         self.topics_by_name: dict[str, Topic] = {}
         self.groups_by_name: dict[str, Group] = {}
@@ -178,8 +180,12 @@ class MemoryMetadata:
     def see(self, event: Event) -> None:
         self.steering.apply(event)
         self.recurring.apply(event)
-        self.tokens.apply(event)
+        if self.tokens.apply(event):
+            self._token_listeners.tell()
         self.namespaces.apply(event)
+
+    def subscribe_to_tokens(self, listener: Callable[[], None]) -> Callable[[], None]:
+        return self._token_listeners.add(listener)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         return lambda: None

@@ -29,7 +29,7 @@ TOKEN_OPERATIONS: dict[str, Operation] = {
     "rotateToken": Operation(
         "Give a token another secret; the one that was good until now stays so for a while",
         {200: ("The token, with the new secret in it", json_of("TokenMade"))},
-        (*_OF_TOKEN, *WITH_BODY, _P.TOKEN_ROTATING),
+        (*_OF_TOKEN, *WITH_BODY, _P.TOKEN_ROTATING, _P.TOKEN_OVER),
         body=json_of("RotateFields"),
         is_body_required=False,
     ),

@@ -8,20 +8,24 @@ from typing import Any, TypeVar
 from starlette.types import Receive
 
 from app.gateway.shutdown import Shutdown
+from app.http.exchange.standing import Standing
+from cluster.errors import ServerError
 
 _Result = TypeVar("_Result")
 
 
 class ClientWatch:
-    """Watches one request's connection, and the server's shutdown, until the `async with` block
-    ends, or beyond it after `hand_over`.
+    """Watches one request's connection, the server's shutdown, and whether who asks is still let in, until the
+    `async with` block ends, or beyond it after `hand_over`.
 
     The request's body must have been read before: what still comes in is dropped.
     """
 
-    def __init__(self, receive: Receive, shutdown: Shutdown) -> None:
+    def __init__(self, receive: Receive, shutdown: Shutdown, standing: Standing) -> None:
         self._receive = receive
         self._shutdown = shutdown
+        self._standing = standing
+        self._refusal: ServerError | None = None
         self._waiting: asyncio.Task[Any] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._is_handed_over = False
@@ -51,10 +55,11 @@ class ClientWatch:
                 raise outcome
 
     async def wait(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
-        """What `work` returns; None when it was given up because the client is gone or the server stops."""
-        stop = self._shutdown.subscribe(self._give_up)
+        """What `work` returns; None when it was given up because the client is gone or the server stops. Raises
+        ServerError UNAUTHENTICATED, TOKEN_EXPIRED where it was because who asks is not let in any more."""
         waiting: asyncio.Task[_Result] = asyncio.get_running_loop().create_task(work)
         self._waiting = waiting
+        stops = self._shutdown.subscribe(self._give_up), self._standing.watch(self._refuse)
         if self.is_gone or self._shutdown.has_begun:
             self._give_up()
         try:
@@ -63,9 +68,12 @@ class ClientWatch:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
+            if self._refusal is not None:
+                raise self._refusal from None
             return None
         finally:
-            stop()
+            for stop in stops:
+                stop()
             self._waiting = None
 
     async def _watch(self) -> None:
@@ -74,6 +82,10 @@ class ClientWatch:
             if message["type"] == "http.disconnect":
                 break
         self.is_gone = True
+        self._give_up()
+
+    def _refuse(self, error: ServerError) -> None:
+        self._refusal = error
         self._give_up()
 
     def _give_up(self) -> None:

@@ -179,8 +179,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         if self._header_bytes > self.settings.header_bytes_max:
             detail = f"the headers have more than {self.settings.header_bytes_max} bytes"
             self._refuse(ServerError(ProblemCode.HEADERS_TOO_LARGE, detail))
-            return
-        super().on_header(name, value)
+        elif self._is_in_head:
+            super().on_header(name, value)
+        # else a trailer, behind the body: it was judged by the head, and whoever stands before us has judged that.
 
     def on_headers_complete(self) -> None:
         if self.is_offered_upgrade():

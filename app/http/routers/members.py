@@ -9,6 +9,7 @@ from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import JOIN_BYTES_MAX
 from app.http.exchange.responses import json_response
+from app.http.exchange.standing import Standing
 from app.http.parsing.members import parse_heartbeat, parse_join, parse_leave
 from app.http.parsing.path_text import path_text
 from app.http.parsing.query import NO_PARAMETERS
@@ -39,11 +40,12 @@ def add_members(router: APIRouter, services: HttpServices) -> None:
     @router.post("/groups/{group}/members/{member:path}/heartbeat", operation_id="heartbeat", tags=["groups"])
     async def heartbeat(request: Request) -> Response:
         headers = RequestHeaders(request)
-        principal = principal_of(headers, callers)
+        standing = Standing(headers, callers)
+        principal = standing.principal
         NO_PARAMETERS.parse(request.scope["query_string"])
         fields = parse_heartbeat(await body_of(request, principal, services, action=Action.RECEIVE))
         group, member = request.path_params["group"], path_text(request, "member")
-        async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
+        async with ClientWatch(request.receive, services.gateway.shutdown, standing) as watch:
             return json_response(await services.members.heartbeat(group, member, fields, principal, watch))
 
     @router.delete("/groups/{group}/members/{member:path}", operation_id="leaveGroup", tags=["groups"])

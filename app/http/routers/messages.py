@@ -11,6 +11,7 @@ from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import read_body
 from app.http.exchange.responses import json_response
+from app.http.exchange.standing import Standing
 from app.http.parsing.accept import chosen_type
 from app.http.parsing.producers import producer_of
 from app.http.parsing.query import NO_PARAMETERS
@@ -48,10 +49,11 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
     @router.get("/messages", operation_id="receiveMessages", tags=["messages"])
     async def receive_messages(request: Request) -> Response:
         headers = RequestHeaders(request)
-        principal = principal_of(headers, callers)
+        standing = Standing(headers, callers)
+        principal = standing.principal
         media_type = chosen_type(headers.get(b"accept"), RECEIVE_TYPES)
         command = parse_receive(request.scope["query_string"])
-        async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
+        async with ClientWatch(request.receive, services.gateway.shutdown, standing) as watch:
             received = await services.receive.receive(command, principal, watch)
             body, answer_headers = await services.turns.take(received_steps(received, media_type))
             return LeasedResponse(

@@ -87,6 +87,22 @@ async def test_expiry_and_rotation(serve: Any) -> None:
         assert (missing.status_code, missing.json()["code"]) == (404, "TOKEN_NOT_FOUND")
 
 
+async def test_nobody_gives_for_longer_than_they_have(serve: Any) -> None:
+    world = world_of()
+    async with serve(world) as client:
+        ends_ms = world.clock.now_ms() + 100_000
+        await make(client, name="lasting", roles=["producer"])
+        passing = bearer(await make(client, name="passing", roles=["admin"], expiresAt=ends_ms))
+        for asked in ({}, {"expiresAt": ends_ms + 1}):
+            refused = await client.post("/tokens", json={"name": "x", "roles": ["producer"], **asked}, headers=passing)
+            assert (refused.status_code, refused.json()["code"]) == (403, "FORBIDDEN")
+            assert refused.json()["field"] == "expiresAt"
+        rotated = await client.post("/tokens/lasting/rotate", headers=passing)
+        assert (rotated.status_code, rotated.json()["code"]) == (403, "FORBIDDEN")
+        made = {"name": "x", "roles": ["producer"], "expiresAt": ends_ms}
+        assert (await client.post("/tokens", json=made, headers=passing)).status_code == 201
+
+
 async def test_whoever_revokes_the_last_token_closes_the_server(serve: Any) -> None:
     """A table without tokens is not the same as none: nobody gets in, and not everybody."""
     world = MemoryWorld(tokens=TokenTable({}))

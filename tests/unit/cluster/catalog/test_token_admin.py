@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogSettings
@@ -106,6 +107,38 @@ async def test_while_two_are_good_somebody_says_which_gives_way(catalogue: Catal
     assert token.accepts(second.secret, now_ms) == (discard is Discard.OLDEST)
     await catalogue.clock.advance_ms(GRACE_MS)
     await admin.rotate(token, grace_ms=GRACE_MS, discard=None)
+
+
+async def test_the_newest_gives_way_where_it_is_the_only_one(catalogue: Catalogue) -> None:
+    """It has leaked, and the grace of the one before is over: an hour more would be an hour for the thief."""
+    admin = admin_of(catalogue)
+    made, first = await admin.create(wanted())
+    _, second = await admin.rotate(made, grace_ms=None, discard=Discard.NEWEST)
+    token, now_ms = known(catalogue), catalogue.clock.now_ms()
+    assert [token.accepts(each.secret, now_ms) for each in (first, second)] == [False, True]
+
+
+@pytest.mark.parametrize(("grace_ms", "good_ms"), [(None, 24 * GRACE_MS), (GRACE_MS, GRACE_MS)])
+async def test_what_was_promised_to_a_secret_holds_unless_something_else_is_said(
+    catalogue: Catalogue, grace_ms: int | None, good_ms: int
+) -> None:
+    admin = admin_of(catalogue)
+    made, first = await admin.create(wanted())
+    rotated, _ = await admin.rotate(made, grace_ms=24 * GRACE_MS, discard=None)
+    await admin.rotate(rotated, grace_ms=grace_ms, discard=Discard.NEWEST)
+    token, now_ms = known(catalogue), catalogue.clock.now_ms()
+    assert token.accepts(first.secret, now_ms + good_ms - 1)
+    assert not token.accepts(first.secret, now_ms + good_ms)
+
+
+async def test_one_that_has_expired_gets_no_secret(catalogue: Catalogue) -> None:
+    admin = admin_of(catalogue)
+    made, _ = await admin.create(replace(wanted(), expires_at_ms=catalogue.clock.now_ms() + GRACE_MS))
+    await catalogue.clock.advance_ms(GRACE_MS)
+    with pytest.raises(ServerError) as refused:
+        await admin.rotate(made, grace_ms=None, discard=None)
+    assert refused.value.code is ProblemCode.TOKEN_OVER
+    assert known(catalogue) == made
 
 
 async def test_a_write_that_nobody_knows_of_is_done_once(catalogue: Catalogue) -> None:

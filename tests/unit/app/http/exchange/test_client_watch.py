@@ -4,9 +4,20 @@ import asyncio
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 from app.gateway.shutdown import Shutdown
 from app.http.exchange.client_watch import ClientWatch
+from app.http.exchange.http_services import HttpServices
+from app.http.exchange.request import RequestHeaders
+from app.http.exchange.standing import Standing
+from tests.support.memory_gateway import MemoryWorld
+
+
+def standing() -> Standing:
+    """Of a server that asks nobody who they are."""
+    services = HttpServices(MemoryWorld().gateway)
+    return Standing(RequestHeaders(Request({"type": "http", "headers": []})), services.callers)
 
 
 async def test_a_request_that_is_cancelled_as_its_watch_ends_is_cancelled() -> None:
@@ -17,7 +28,7 @@ async def test_a_request_that_is_cancelled_as_its_watch_ends_is_cancelled() -> N
         await asyncio.Event().wait()
 
     async def request() -> None:
-        async with ClientWatch(receive, Shutdown()):
+        async with ClientWatch(receive, Shutdown(), standing()):
             await begun.wait()
             asyncio.get_running_loop().call_soon(task.cancel)  # while it waits for the watch to end
 

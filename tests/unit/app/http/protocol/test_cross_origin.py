@@ -86,8 +86,8 @@ def test_all_that_calls_take_may_be_sent() -> None:
 async def test_a_pages_send_is_left_to_the_application_which_tells_its_browser() -> None:
     sends = create_server_app(MemoryWorld().gateway).single_sends
     head = {b"content-length": b"20", b"content-type": b"application/json"}
-    assert sends.takes(head) is not None
-    assert sends.takes(head | {b"origin": SHOP.encode()}) is None
+    assert sends.takes(head, None) is not None
+    assert sends.takes(head | {b"origin": SHOP.encode()}, None) is None
 
 
 @pytest.mark.parametrize("fetch_site", [None, b"cross-site", b"same-site"])
