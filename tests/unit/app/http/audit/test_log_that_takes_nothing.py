@@ -16,6 +16,13 @@ from tests.unit.app.http.audit.audited_world import ADMIN, PRODUCER, UNKNOWN, au
 
 HEADERS = bearer(ADMIN)
 SHORT_MS = 20
+LONG_MS = 600_000
+
+
+def with_leader(world: MemoryWorld, place: tuple[str, int]) -> None:
+    """There is one again, and time enough on any machine."""
+    world.metadata.leaderless.discard(place)
+    world.gateway.settings.adopt({"audit_timeout_ms": LONG_MS})
 
 
 def record_of(number: int) -> AuditRecord:
@@ -23,17 +30,18 @@ def record_of(number: int) -> AuditRecord:
     return AuditRecord(id=f"{number:016x}", time=1, result=AuditResult.ALLOWED, detail="x" * 10_000)
 
 
-async def without_leader(world: MemoryWorld, client: Any) -> tuple[str, int]:
-    """The partition, which nobody leads from now on."""
+async def without_leader(world: MemoryWorld, client: Any, *, timeout_ms: int = SHORT_MS) -> tuple[str, int]:
+    """The partition, which nobody leads from now on; acts wait for their records as long as that."""
     await client.put("/topics/first", headers=HEADERS)
     topic = world.metadata.topic(AUDIT_TOPIC)
     assert topic is not None
     world.metadata.leaderless.add((topic.id, 0))
+    world.gateway.settings.adopt({"audit_timeout_ms": timeout_ms})
     return topic.id, 0
 
 
 async def test_an_act_is_done_and_its_record_waits(serve: Any) -> None:
-    world = audited_world(audit="on", audit_timeout_ms=SHORT_MS)
+    world = audited_world(audit="on")
     async with serve(world) as client:
         place = await without_leader(world, client)
         assert (await client.put("/topics/orders", headers=HEADERS)).status_code == 201
@@ -41,7 +49,7 @@ async def test_an_act_is_done_and_its_record_waits(serve: Any) -> None:
         metrics = (await client.get("/metrics", headers=HEADERS)).text
         [waiting] = [line for line in metrics.splitlines() if line.startswith("acklog_audit_waiting_bytes ")]
         assert float(waiting.split()[1]) > 100
-        world.metadata.leaderless.discard(place)
+        with_leader(world, place)
         await asyncio.sleep(0)
 
         async def are_stored() -> bool:
@@ -53,7 +61,7 @@ async def test_an_act_is_done_and_its_record_waits(serve: Any) -> None:
 
 
 async def test_where_it_is_required_nothing_is_done(serve: Any) -> None:
-    world = audited_world(audit="required", audit_timeout_ms=SHORT_MS)
+    world = audited_world(audit="required")
     async with serve(world) as client:
         place = await without_leader(world, client)
         for method, path, body in (
@@ -71,7 +79,7 @@ async def test_where_it_is_required_nothing_is_done(serve: Any) -> None:
         assert world.metadata.steering.cluster.automatic_moves
         sent = await client.post("/messages", json={"queue": "first", "body": 1}, headers=HEADERS)
         assert sent.status_code == 201, "what is no act goes on"
-        world.metadata.leaderless.discard(place)
+        with_leader(world, place)
 
         async def are_stored() -> bool:
             return len(await records_of(client)) == 2 + 2 * 4
@@ -83,7 +91,7 @@ async def test_where_it_is_required_nothing_is_done(serve: Any) -> None:
 
 
 async def test_where_it_is_required_a_commit_goes_on(serve: Any) -> None:
-    world = audited_world(audit="required", audit_timeout_ms=SHORT_MS)
+    world = audited_world(audit="required")
     async with serve(world) as client:
         await client.put("/groups/mail", headers=HEADERS)
         await without_leader(world, client)
@@ -95,9 +103,9 @@ async def test_where_it_is_required_a_commit_goes_on(serve: Any) -> None:
 
 async def test_who_may_not_do_it_is_told_so_at_once(serve: Any) -> None:
     """Not that it cannot be recorded: nothing is intended by who has no right to it."""
-    world = audited_world(audit="required", audit_timeout_ms=600_000)
+    world = audited_world(audit="required")
     async with serve(world) as client:
-        await without_leader(world, client)
+        await without_leader(world, client, timeout_ms=LONG_MS)
         for token, status in ((PRODUCER, 403), (UNKNOWN, 401)):
             for method, path in (("PUT", "/topics/orders"), ("DELETE", "/groups/g"), ("POST", "/tokens")):
                 answer = await client.request(method, path, headers=bearer(token))
@@ -107,7 +115,7 @@ async def test_who_may_not_do_it_is_told_so_at_once(serve: Any) -> None:
 async def test_records_beyond_the_room_are_lost_and_told(
     serve: Any, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world = audited_world(audit="on", audit_timeout_ms=SHORT_MS)
+    world = audited_world(audit="on")
     async with serve(world) as client:
         place = await without_leader(world, client)
         journal = HttpServices(world.gateway).audit_journal
@@ -119,13 +127,13 @@ async def test_records_beyond_the_room_are_lost_and_told(
         assert not await journal.write(record_of(room))
         said = capsys.readouterr().out + caplog.text
         assert said.count("audit_records_lost") == 1, "once, and not for each"
-        world.metadata.leaderless.discard(place)
+        with_leader(world, place)
         await asyncio.gather(*filter(None, waiting))
         assert await journal.write(record_of(room)), "there is room again"
 
 
 async def test_a_server_that_ends_gives_its_records_some_time(serve: Any) -> None:
-    world = audited_world(audit="on", audit_timeout_ms=SHORT_MS)
+    world = audited_world(audit="on")
     async with serve(world) as client:
         place = await without_leader(world, client)
         await client.put("/topics/orders", headers=HEADERS)
@@ -134,7 +142,7 @@ async def test_a_server_that_ends_gives_its_records_some_time(serve: Any) -> Non
         text = (await client.get("/metrics", headers=HEADERS)).text
         assert "acklog_audit_records_lost_total 1.0" in text
         assert metrics.audit_journal.mode.value == "on"
-        world.metadata.leaderless.discard(place)
+        with_leader(world, place)
         await settle()
 
 
