@@ -174,6 +174,29 @@ def test_over_http() -> None:
     with_cluster(main, gateways=1)
 
 
+def test_dead_letters_are_sent_back_from_one_encrypted_topic_to_the_other() -> None:
+    async def main(cluster: Cluster) -> None:
+        async with client_of(cluster.gateways[0]) as client:
+            await client.put("/topics/payments", json={"partitions": 1, "config": {"encryption": "on"}})
+            await client.put("/groups/workers", json={"settings": {"maxAttempts": 1}})
+            await client.post("/messages", json={"queue": "payments", "body": "to hide", "key": "k to hide"})
+            receive = "/messages?queue=payments&group=workers&waitSeconds=20"
+            [got] = (await client.get(receive)).json()["messages"]
+            await client.post("/nack", json={"receipt": got["receipt"], "reason": "why to hide"})
+            await cluster.until(lambda: cluster.gateways[0].metadata.topic("payments.workers.dlq"))
+            letters = (await client.get("/topics/payments.workers.dlq")).json()
+            assert letters["config"]["encryption"] == "on"
+            await cluster.clock.sleep(5_000)
+            job = await client.post("/groups/workers/redrive", json={"topic": "payments.workers.dlq"})
+            assert job.status_code in {201, 202}, job.text
+            [again] = (await client.get(receive)).json()["messages"]
+            assert (again["body"], again["key"]) == ("to hide", "k to hide")
+        await cluster.stop(1, 2, 3)
+        assert not any(b"to hide" in content for each in cluster.disks.values() for content in each.files().values())
+
+    with_cluster(main, gateways=1)
+
+
 def test_a_topic_has_so_many_data_keys() -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.topic(encryption=Encryption.ON)
