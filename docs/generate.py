@@ -78,6 +78,11 @@ def limits_table() -> str:
             f"{CatalogSettings().recurring_max:,}, with messages of {limits.RECURRING_BODY_BYTES_MAX // KIB} KiB",
             "409 `TOO_MANY_SCHEDULES`, 413 `MESSAGE_TOO_LARGE`",
         ),
+        (
+            "namespaces",
+            f"{CatalogSettings().namespaces_max:,}, with names of {limits.NAMESPACE_LENGTH_MAX} characters",
+            "409 `TOO_MANY_NAMESPACES`, 400 `INVALID_NAME`",
+        ),
         ("a message's text in JSON", f"{limits.MESSAGE_TEXT_BYTES_MAX // KIB**2} MiB", "413 `MESSAGE_TOO_LARGE`"),
         ("gzip members of a request", f"{limits.GZIP_MEMBERS_MAX:,}", "413 `REQUEST_TOO_LARGE`"),
         ("nesting of JSON", f"{limits.JSON_DEPTH_MAX} objects and arrays", "400 `INVALID_FIELD`"),

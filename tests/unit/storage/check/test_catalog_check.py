@@ -5,9 +5,10 @@ import pytest
 from acklog.wire.record import Record
 from cluster.model import keys
 from cluster.model.codec import encode
+from cluster.model.namespace import Namespace
 from cluster.model.recurring_schedule import RecurrenceRule, RecurringSchedule
 from cluster.model.redrives import RedriveJob, RedrivePart
-from cluster.model.values import NamedProducer
+from cluster.model.values import Group, NamedProducer, Topic
 from cluster.ports.coordination import KeyValue
 from storage.check.catalog_check import CatalogCheck
 from storage.check.findings import FindingKind, Findings
@@ -42,6 +43,9 @@ def test_entries_of_a_server_are_sound() -> None:
         (keys.redrive("g", "j"), encode(RedriveJob("j", "g", "t", 0, ()))),
         (keys.redrive_part("j", 0), encode(RedrivePart(5))),
         (keys.redrive_topic("g", "t"), b"j"),
+        (keys.namespace("shop"), encode(Namespace("i", "shop", 0))),
+        (keys.topic("shop/orders"), encode(Topic("t", "shop/orders", 1, 1, 0))),
+        (keys.group("shop/billing"), encode(Group("g", "shop/billing", 0))),
         (keys.incarnation(1), b"7"),
     ):
         assert details(key, value) == [], key
