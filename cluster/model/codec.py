@@ -33,8 +33,8 @@ def encode_instead(value: msgspec.Struct, written: bytes) -> bytes:
 
 def decode(kind: type[_Model], value: bytes) -> _Model:
     """Raises msgspec.DecodeError for bytes that are not a `kind`: a newer or foreign store."""
-    decoded: _Model = with_decode_errors(partial(msgspec.json.decode, type=kind))(value)
-    return decoded
+    found: _Model = with_decode_errors(partial(msgspec.json.decode, type=kind))(value)
+    return found
 
 
 def _keep_unknown(value: msgspec.Struct, plain: dict[str, Any], written: dict[str, Any]) -> None:

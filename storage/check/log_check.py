@@ -203,13 +203,9 @@ class LogCheck:
                 self._surplus(segment, position, size - position, problem, is_closed=durable_end == next_base)
                 return False
             chain_end = self._point.position if segment.base_offset == self._point.segment else None
-            found = find_batch_behind(
-                file,
-                position=position,
-                size=size,
-                above_offset=expected,
-                chain_end=None if chain_end is None or chain_end > size else chain_end,
-            )
+            if chain_end is not None and chain_end > size:
+                chain_end = None
+            found = find_batch_behind(file, position=position, size=size, above_offset=expected, chain_end=chain_end)
             if found is None or found[1] > durable_end:
                 self._damaged(FindingKind.BATCH_DAMAGED, segment.path, expected, durable_end, problem, position)
                 segment.end_offset = durable_end

@@ -2,7 +2,7 @@
 
 A file is searched byte by byte then, and a message's body may hold anything: thousands of beginnings of batches, or of
 chains of them, that lead nowhere. So headers are followed before any content is read, and what was found to lead
-nowhere is not followed again: a search takes as long as the file is, whatever is in it.
+nowhere is not followed again.
 """
 
 import re

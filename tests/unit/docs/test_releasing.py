@@ -17,7 +17,8 @@ def test_distributions_are_of_one_version_and_ask_for_each_other_by_it(path: str
     project = tomllib.loads((REPOSITORY / path).read_text())["project"]
     assert project["version"] == __version__
     optional = [each for extra in project.get("optional-dependencies", {}).values() for each in extra]
-    pins = [each.partition("==")[2] for each in (*project["dependencies"], *optional) if "==" in each.partition(";")[0]]
+    asked = [each.partition(";")[0] for each in (*project["dependencies"], *optional)]
+    pins = [each.partition("==")[2] for each in asked if "==" in each]
     assert all(pin == __version__ for pin in pins)
 
 
