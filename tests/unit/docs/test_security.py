@@ -10,7 +10,6 @@ from acklog.wire.limits import (
     TOKEN_GRACE_SECONDS_DEFAULT,
     TOKEN_GRACE_SECONDS_MAX,
     TOKEN_NAME_LENGTH_MAX,
-    WAIT_SECONDS_MAX,
 )
 from acklog.wire.problems import ProblemCode
 from app.auth.identities import CERTIFICATE_PREFIX, IDENTITY_RIGHTS_MAX, JWT_PREFIX, RULES_MAX
@@ -65,7 +64,6 @@ def test_what_it_says_of_signed_tokens() -> None:
     good = " ".join(section(PAGE, "When such a token is good").split())
     assert f"{DEFAULTS.jwt_leeway_ms // 1000} s by default" in good
     assert f"{DEFAULTS.jwt_token_bytes_max // 1024} KiB by default" in good
-    assert f"{WAIT_SECONDS_MAX} s at most" in good
     keys = " ".join(section(PAGE, "The issuer's keys").split())
     assert f"{KEY_SET_BYTES_MAX // 1024} KiB and {KEYS_MAX} keys are the most" in keys
     assert f"every {DEFAULTS.jwt_keys_refresh_ms // 60_000} minutes (`--jwt-keys-refresh-ms`)" in keys
