@@ -28,6 +28,11 @@ from acklog.namespace_errors import NamespaceNotFound as NamespaceNotFound
 from acklog.namespace_errors import TooManyNamespaces as TooManyNamespaces
 from acklog.problem_error import ProblemError as ProblemError
 from acklog.problem_error import error_class as error_class
+from acklog.token_errors import TokenExists as TokenExists
+from acklog.token_errors import TokenNotFound as TokenNotFound
+from acklog.token_errors import TokenOver as TokenOver
+from acklog.token_errors import TokenRotating as TokenRotating
+from acklog.token_errors import TooManyTokens as TooManyTokens
 from acklog.wire.problems import ProblemCode
 
 
@@ -269,26 +274,6 @@ class RedriveNotFound(ProblemError, problem=ProblemCode.REDRIVE_NOT_FOUND):
 
 class RedriveUnderWay(ProblemError, problem=ProblemCode.REDRIVE_UNDER_WAY):
     """Another redrive job of the group and the topic is not over yet."""
-
-
-class TokenNotFound(ProblemError, problem=ProblemCode.TOKEN_NOT_FOUND):
-    """There is no such stored token."""
-
-
-class TokenExists(ProblemError, problem=ProblemCode.TOKEN_EXISTS):
-    """There is a stored token of this name."""
-
-
-class TokenOver(ProblemError, problem=ProblemCode.TOKEN_OVER):
-    """The token has expired, and no secret of it would let anybody in."""
-
-
-class TokenRotating(ProblemError, problem=ProblemCode.TOKEN_ROTATING):
-    """Two secrets of the token are good already."""
-
-
-class TooManyTokens(ProblemError, problem=ProblemCode.TOO_MANY_TOKENS):
-    """There are as many stored tokens as may be."""
 
 
 class TooManyRedrives(ProblemError, problem=ProblemCode.TOO_MANY_REDRIVES):

@@ -121,26 +121,21 @@ async def start_embedded(
     nodes = LocalNodes()
     # The view has to show this incarnation's elections, or the node would find nothing to open yet.
     await metadata.wait_for((await store.list(keys.NODES)).revision)
-    node = await StorageNode.open(
-        NodePorts(
-            store=store,
-            metadata=metadata,
-            dead_letters=dead_letters_of(topics, metadata, nodes, clock, tracer),
-            peers=NoPeers(),
-            disk=disk,
-            io=io,
-            clock=clock,
-            entropy=entropy,
-            schedule_indexes=schedule_indexes,
-            table_indexes=table_indexes,
-            master_keys=master_keys,
-            client_of=nodes.client,
-        ),
-        node_id=NODE_ID,
-        incarnation=incarnation,
-        # Only gateways at the other end of a connection send a batch again.
-        settings=replace(node_settings, producers_read_bytes_max=0),
+    ports = NodePorts(
+        store=store,
+        metadata=metadata,
+        dead_letters=dead_letters_of(topics, metadata, nodes, clock, tracer),
+        peers=NoPeers(),
+        disk=disk,
+        io=io,
+        clock=clock,
+        entropy=entropy,
+        schedule_indexes=schedule_indexes,
+        table_indexes=table_indexes,
+        master_keys=master_keys,
+        client_of=nodes.client,
     )
+    node = await _open_node(ports, incarnation, node_settings)
     nodes.attach(traced_node(InProcessNode(node), metadata, tracer))
     registrar = _registrar_of(node, store, master_keys, clock)
     await registrar.start()
@@ -167,6 +162,12 @@ async def start_embedded(
         why_not_ready=lambda: node.failure,
     )
     return EmbeddedServer(gateway, node, metadata, controller, registrar, store)
+
+
+async def _open_node(ports: NodePorts, incarnation: int, settings: NodeSettings) -> StorageNode:
+    # Only gateways at the other end of a connection send a batch again.
+    settings = replace(settings, producers_read_bytes_max=0)
+    return await StorageNode.open(ports, node_id=NODE_ID, incarnation=incarnation, settings=settings)
 
 
 def _registrar_of(node: StorageNode, store: CoordinationStore, master_keys: MasterKeys, clock: Clock) -> NodeRegistrar:

@@ -82,7 +82,6 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
         collectors=(*figures.of_embedded(), *tracing.collectors, *tls.collectors, *jwt.collectors),
         tracer=tracing.tracer,
     )
-
     manager = ServiceManager(process.environment)
     reloads = Reloads(process, in_thread=io.run, settings=settings, tokens=tokens, look=tls.watch.look)
 

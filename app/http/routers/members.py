@@ -4,12 +4,12 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.http.exchange.caller_standing import CallerStanding
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import JOIN_BYTES_MAX
 from app.http.exchange.responses import json_response
-from app.http.exchange.standing import Standing
 from app.http.parsing.members import parse_heartbeat, parse_join, parse_leave
 from app.http.parsing.path_text import path_text
 from app.http.parsing.query import NO_PARAMETERS
@@ -40,7 +40,7 @@ def add_members(router: APIRouter, services: HttpServices) -> None:
     @router.post("/groups/{group}/members/{member:path}/heartbeat", operation_id="heartbeat", tags=["groups"])
     async def heartbeat(request: Request) -> Response:
         headers = RequestHeaders(request)
-        standing = Standing(headers, callers)
+        standing = CallerStanding(headers, callers)
         principal = standing.principal
         NO_PARAMETERS.parse(request.scope["query_string"])
         fields = parse_heartbeat(await body_of(request, principal, services, action=Action.RECEIVE))

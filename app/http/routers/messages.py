@@ -6,12 +6,12 @@ from starlette.responses import Response
 
 from app.http.answers.receive import RECEIVE_TYPES, LeasedResponse, received_steps
 from app.http.answers.send import send_response
+from app.http.exchange.caller_standing import CallerStanding
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import read_body
 from app.http.exchange.responses import json_response
-from app.http.exchange.standing import Standing
 from app.http.parsing.accept import chosen_type
 from app.http.parsing.producers import producer_of
 from app.http.parsing.query import NO_PARAMETERS
@@ -49,7 +49,7 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
     @router.get("/messages", operation_id="receiveMessages", tags=["messages"])
     async def receive_messages(request: Request) -> Response:
         headers = RequestHeaders(request)
-        standing = Standing(headers, callers)
+        standing = CallerStanding(headers, callers)
         principal = standing.principal
         media_type = chosen_type(headers.get(b"accept"), RECEIVE_TYPES)
         command = parse_receive(request.scope["query_string"])

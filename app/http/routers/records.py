@@ -5,10 +5,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.http.answers.records import records_response, records_type
+from app.http.exchange.caller_standing import CallerStanding
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders
-from app.http.exchange.standing import Standing
 from app.http.parsing.records import parse_records
 
 
@@ -16,7 +16,7 @@ def add_records(router: APIRouter, services: HttpServices) -> None:
     @router.get("/topics/{topic}/partitions/{partition}/records", operation_id="readRecords", tags=["records"])
     async def read_records(request: Request) -> Response:
         headers = RequestHeaders(request)
-        standing = Standing(headers, services.callers)
+        standing = CallerStanding(headers, services.callers)
         principal = standing.principal
         media_type = records_type(headers.get(b"accept"))
         path = request.path_params

@@ -19,7 +19,6 @@ from acklog.catalog import (
 )
 from acklog.cluster import ClusterNode, ClusterStatus
 from acklog.command import machine_checks
-from acklog.command.certificate_check import certificate_check
 from acklog.command.checkup import Check, CheckOutcome
 from acklog.command.group_checks import GROUPS_LOOKED_AT_MAX
 from acklog.command.machine_checks import (
@@ -29,7 +28,6 @@ from acklog.command.machine_checks import (
     sync_check,
     sync_durations_ms,
 )
-from acklog.command.server_certificate import ServerCertificate
 from acklog.command.server_checks import ServerChecks
 from acklog.command.server_metrics import ServerMetrics
 from acklog.errors import (
@@ -45,7 +43,6 @@ from acklog.positions import ProblemItem
 from acklog.redrives import RedriveJob, RedrivePart
 from acklog.scheduled import ScheduledMessage
 from acklog.tables import CompactionState, PartitionCompaction, ReplicaCompaction
-from acklog.wire.certificate_end import DAY_MS
 from acklog.wire.limits import PARTITIONS_MAX
 
 HEALTHY = """\
@@ -581,22 +578,3 @@ def test_nodes_of_an_earlier_version_are_named(
     assert check.outcome is outcome
     assert finding in check.finding
     assert ("Install" in check.advice) is (outcome is not CheckOutcome.OK)
-
-
-@pytest.mark.parametrize(
-    ("left_ms", "outcome", "says"),
-    [
-        (90 * DAY_MS, CheckOutcome.OK, "90 days left"),
-        (14 * DAY_MS, CheckOutcome.OK, "14 days left"),
-        (14 * DAY_MS - 1, CheckOutcome.WARN, "13 days left"),
-        (3 * DAY_MS, CheckOutcome.WARN, "3 days left"),
-        (3 * DAY_MS - 1, CheckOutcome.FAIL, "2 days left"),
-        (1, CheckOutcome.FAIL, "0 days left"),
-        (-1, CheckOutcome.FAIL, "it has ended"),
-    ],
-)
-def test_a_certificate_is_told_before_it_ends(left_ms: int, outcome: CheckOutcome, says: str) -> None:
-    shown = ServerCertificate("Shop CA", ("localhost", "::1"), 1_800_000_000_000)
-    check = certificate_check(shown, now_ms=shown.not_after_ms - left_ms)
-    assert (check.outcome, check.finding) == (outcome, f"signed by Shop CA, for localhost, ::1; {says}")
-    assert bool(check.advice) is (outcome is not CheckOutcome.OK)

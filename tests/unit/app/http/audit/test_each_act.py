@@ -25,7 +25,8 @@ RIGHTS = {
     for operations in DOCUMENT["paths"].values()
     for operation in operations.values()
 }
-ACTS = [name for name, rights in RIGHTS.items() if re.search(r"\b(manage|seek|purge) on", rights)]
+ACTS = [name for name, rights in RIGHTS.items() if re.search(r"(?<!or )\b(manage|seek|purge) on", rights)]
+"""What may be done by another right as well is only a look."""
 RESULTS = {2: "allowed", 4: "failed", 5: "failed"}
 IN_PATHS = {"node": "1", "partition": "0", "token": "t"}
 

@@ -7,17 +7,17 @@ import pytest
 from starlette.requests import Request
 
 from app.gateway.shutdown import Shutdown
+from app.http.exchange.caller_standing import CallerStanding
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders
-from app.http.exchange.standing import Standing
 from tests.support.memory_gateway import MemoryWorld
 
 
-def standing() -> Standing:
+def standing() -> CallerStanding:
     """Of a server that asks nobody who they are."""
     services = HttpServices(MemoryWorld().gateway)
-    return Standing(RequestHeaders(Request({"type": "http", "headers": []})), services.callers)
+    return CallerStanding(RequestHeaders(Request({"type": "http", "headers": []})), services.callers)
 
 
 async def test_a_request_that_is_cancelled_as_its_watch_ends_is_cancelled() -> None:

@@ -16,7 +16,7 @@ LOOKED_AHEAD_MS = 60_000
 """No request waits for longer, so an end that is later concerns none."""
 
 
-class Standing:
+class CallerStanding:
     def __init__(self, headers: RequestHeaders, callers: Callers) -> None:
         """Raises ServerError as `principal_of` does."""
         self._headers = headers
