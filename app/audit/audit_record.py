@@ -1,12 +1,13 @@
 """One record of the audit log: who did what, from where, and what came of it. Its JSON is a message of `__audit`."""
 
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from acklog.wire.problems import ProblemCode
 
+BeforeAndAfter = Annotated[list[Any], msgspec.Meta(min_length=2, max_length=2, extra_json_schema={"items": {}})]
 TEXT_LENGTH_MAX = 500
 """Characters of what a client says of itself, and of what it was told."""
 
@@ -53,7 +54,7 @@ class AuditRecord(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tr
     request_id: str = ""
     trace_id: str = ""
     asked: dict[str, Any] = {}
-    changed: dict[str, list[Any]] = {}
+    changed: dict[str, BeforeAndAfter] = {}
     count: int = 0
     until: int = 0
     operations: list[str] = []

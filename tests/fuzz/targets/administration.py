@@ -16,6 +16,7 @@ from app.http.parsing.compactions import parse_compact
 from app.http.parsing.deletions import parse_delete_before, parse_purge
 from app.http.parsing.groups import parse_copy, parse_group, parse_pause, parse_positions
 from app.http.parsing.members import parse_heartbeat, parse_join
+from app.http.parsing.namespaces import parse_namespace
 from app.http.parsing.producers import parse_open
 from app.http.parsing.recurring import parse_recurring
 from app.http.parsing.redrives import parse_redrive
@@ -58,6 +59,7 @@ _PARSERS: dict[bytes, Callable[[bytes], object]] = {
     b"heartbeat": parse_heartbeat,
     b"join": parse_join,
     b"move": parse_move,
+    b"namespace": parse_namespace,
     b"move-in-time": parse_move_in_time,
     b"pause": parse_pause,
     b"plan": parse_plan,
@@ -96,6 +98,7 @@ _SEEDS = (
     joined(b"delete-before", b'{"time":1700000000000}'),
     joined(b"purge", b'{"partitions":[0,1]}'),
     joined(b"move", b'{"replicas":[1,2,3]}'),
+    joined(b"namespace", b'{"topicsMax":3,"partitionsMax":10,"groupsMax":2,"messagesPerSecond":5}'),
     joined(b"move-in-time", b'{"delaySeconds":0.5}'),
     joined(b"pause", b'{"topic":"t","partitions":[0,0,1]}'),
     joined(b"copy", b'{"from":"mail","topics":["t"],"dryRun":true}'),

@@ -9,12 +9,13 @@ from acklog.wire.batch import (
     opaque_payload,
     verify,
     verify_unstamped,
-    whole_batches,
 )
+from acklog.wire.batch_run import whole_batches
 from acklog.wire.batch_structure import check_structure
 from acklog.wire.compacted_batch import decode_remaining, from_offset, stored_records
 from acklog.wire.log_page import headers, runs
-from storage.check.record_check import records_fault
+from storage.check.record_check import RecordCheck
+from storage.log.batch_cipher import IN_CLEAR
 from tests.fuzz.batch_bytes import RECORDS, batches, mended
 from tests.fuzz.fuzz_target import FuzzTarget
 
@@ -37,7 +38,7 @@ def _read(data: bytes) -> None:
     assert [each.length for each in headers(page + page)] == [header.length] * 2
     assert whole_batches(page + page, header.length) == header.length
     assert bytes(_again(page)) == page
-    fault = records_fault(page, header)
+    fault = RecordCheck(IN_CLEAR).fault(page, header)
     remaining = decode_remaining(page, header)
     decode_keys(page, header)
     if not header.is_control:
@@ -53,9 +54,7 @@ def _read(data: bytes) -> None:
 def _again(page: bytes) -> bytearray:
     """Encoded once more, from what was read of it."""
     header = verify(page)
-    payload = bytes(opaque_payload(page, header))
-    keys, content = payload[: header.keys_length], payload[header.keys_length :]
-    return encode_again(header, keys=keys, payload=content)
+    return encode_again(header, opaque_payload(page, header))
 
 
 def _check_unstamped(batch: bytes) -> None:

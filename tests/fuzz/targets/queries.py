@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+from app.http.parsing.audit import parse_audit
 from app.http.parsing.blocked import parse_blocked_listing
 from app.http.parsing.cluster import parse_cluster_limit
 from app.http.parsing.groups import parse_demand, parse_offsets
 from app.http.parsing.members import parse_leave
+from app.http.parsing.namespaces import parse_namespace_page
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.receive import parse_receive
 from app.http.parsing.records import parse_records
@@ -17,11 +19,13 @@ from cluster.errors import ServerError
 from tests.fuzz.fuzz_target import FuzzTarget
 
 _PARSERS: tuple[Callable[[bytes], object], ...] = (
+    parse_audit,
     parse_blocked_listing,
     parse_cluster_limit,
     parse_demand,
     parse_leave,
     parse_listing,
+    parse_namespace_page,
     parse_offsets,
     parse_question,
     parse_receive,
@@ -49,6 +53,7 @@ _SEEDS = (
     b"instanceId=a&comesBack=false",
     b"targetLag=10&targetSeconds=1.5",
     b"key=k&headers=x%3Ay&tags=a&partition=3&timestamp=1&contentType=image/png&dedupId=d&delaySeconds=1&acks=all",
+    b"since=1700000000000&until=1800000000000&who=shop&operation=deleteTopic&result=refused&max=10&after=3",
     b"max=%D9%A3&max=1&%zz=1&&&a",
 )
 
