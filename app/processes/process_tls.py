@@ -41,6 +41,7 @@ class ProcessTls:
         peers: PeerTls | None,
         etcd: EtcdCertificates | None,
         watch: CertificateWatch,
+        clock: Clock,
     ) -> None:
         """For `load` only."""
         self.etcd = etcd
@@ -49,6 +50,7 @@ class ProcessTls:
         self._peers = peers
         self._refused = RefusedConnections()
         self.watch = watch
+        self._clock = clock
 
     @classmethod
     def load(
@@ -72,7 +74,7 @@ class ProcessTls:
         if etcd is not None and certificates is not None:
             held.append(Held(ETCD, etcd.etcd_certificate_file, (certificates,)))
         watch = CertificateWatch(held, clock=clock, in_thread=in_thread, interval_ms=options.tls_check_interval_ms)
-        return cls(options, http, peer_tls, certificates, watch)
+        return cls(options, http, peer_tls, certificates, watch, clock)
 
     @property
     def scheme(self) -> str:
@@ -92,13 +94,18 @@ class ProcessTls:
             opening_max=min(opening_max, self._options.tls_handshakes_max),
             handshake_timeout_ms=self._options.tls_handshake_timeout_ms,
         )
-        return HttpTls(self._http, settings, partial(self._refused.note, HTTP))
+        return HttpTls(self._http, self._clock.now_ms, settings, partial(self._refused.note, HTTP))
 
     def transport(self, *, opening_max: int) -> NodeTransport:
         """Between the processes of the cluster."""
         if self._peers is None:
             return TcpTransport()
-        return TlsTransport(self._peers, opening_max=opening_max, on_refused=partial(self._refused.note, PEERS))
+        return TlsTransport(
+            self._peers,
+            now_ms=self._clock.now_ms,
+            opening_max=opening_max,
+            on_refused=partial(self._refused.note, PEERS),
+        )
 
 
 def _http_context(options: TlsOptions) -> CurrentContext | None:

@@ -7,6 +7,7 @@ import pytest
 
 from app.local_cluster.server_process import ServerProcess
 from cluster.errors import ServerError
+from cluster.ports.runtime import SteadyClock
 from cluster.tls.peer_tls import PeerTls, TlsUse
 from storage.rpc.tcp_transport import TcpTransport
 from storage.rpc.tls_transport import TlsTransport
@@ -139,8 +140,12 @@ async def test_from_clear_to_tls_and_through_an_authoritys_end_without_a_failed_
         # What was good at first is not any more; what is good now is.
         address = address_of(cluster, 1)
         new = PeerTls.load(TlsUse.REQUIRE, successor.issue("gateway"))
-        assert await is_answered(TlsTransport(new, opening_max=1, on_refused=lambda *_: None), address)
+        assert await is_answered(
+            TlsTransport(new, now_ms=SteadyClock().now_ms, opening_max=1, on_refused=lambda *_: None), address
+        )
         assert not await is_answered(TcpTransport(), address)
         old_files = authority.issue("gateway", directory=tmp_path)
         old = PeerTls.load(TlsUse.REQUIRE, replace(old_files, authorities=str(successor.ca_file)))
-        assert not await is_answered(TlsTransport(old, opening_max=1, on_refused=lambda *_: None), address)
+        assert not await is_answered(
+            TlsTransport(old, now_ms=SteadyClock().now_ms, opening_max=1, on_refused=lambda *_: None), address
+        )
