@@ -10,6 +10,8 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.runtime import SteadyClock, SystemEntropy
+from cluster.tls.contexts import peer_client_context, peer_server_context
+from cluster.tls.current_context import CurrentContext
 from cluster.tls.peer_identity import node_identity
 from cluster.tls.peer_tls import PeerTls, TlsUse
 from cluster.tls.tls_files import TlsFiles
@@ -35,6 +37,11 @@ pytestmark = [pytest.mark.integration, pytest.mark.asyncio]
 OPENING_MAX = 16
 
 
+def believed_by_itself(use: TlsUse, files: TlsFiles) -> PeerTls:
+    """As of a process that does not look at its own certificate, and of one that nobody has to be."""
+    return PeerTls(use, CurrentContext(files, peer_server_context), CurrentContext(files, peer_client_context))
+
+
 class Node:
     """Node 1. `refused` holds what came to nothing."""
 
@@ -58,7 +65,7 @@ class Cluster:
         if use is TlsUse.OFF:
             return TcpTransport()
         return TlsTransport(
-            PeerTls.load(use, files),
+            believed_by_itself(use, files),
             now_ms=lambda: self.now_ms,
             opening_max=OPENING_MAX,
             on_refused=lambda refusal, _why: self.refused.append(refusal),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from acklog.command.exit_codes import ExitCode
+from tests.support.authority import OwnAuthority
 from tests.support.command_run import CommandRun, run_command
 from tests.support.own_authority import TlsFilesOf, made_authority, signed
 
@@ -138,3 +139,17 @@ def test_a_receiver_of_traces_needs_its_exporter(directory: Path, monkeypatch: p
     monkeypatch.delitem(sys.modules, "app.tracing.exporters", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace.export", None)
     assert "is not installed, which --otlp-endpoint needs" in " ".join(config("check").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("stem", "age_days", "says"),
+    [("node-4", 0, ""), ("node-1", 0, "is that of node 1, and this is node 4"), ("node-4", 91, "expired")],
+)
+def test_a_certificate_that_nobody_would_believe_is_found(directory: Path, stem: str, age_days: int, says: str) -> None:
+    files = OwnAuthority(directory / "pki").issue(stem, age_days=age_days)
+    (directory / "acklog.toml").write_text(
+        f'[node]\nid = 4\npeer_ca_file = "pki/ca.pem"\npeer_certificate_file = "{files.certificate}"\n'
+        f'peer_key_file = "{files.key}"\n'
+    )
+    [found] = [each["problems"] for each in config("check", "--json").document["processes"]]
+    assert [says in each for each in found] == ([True] if says else [])
