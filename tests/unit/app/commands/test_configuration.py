@@ -89,6 +89,7 @@ def test_what_cannot_be_asked_for_is_told(command: str, directory: Path) -> None
 
 HOST = "0.0.0.0 is reachable from other machines"
 PKI = '[{0}]\npki = "pki"\n'
+CLEAR_BESIDE_REQUIRED = 'tls_client_certificates = "required"\ntls_accept_clear = true\n'
 
 
 @pytest.mark.parametrize(
@@ -101,6 +102,7 @@ PKI = '[{0}]\npki = "pki"\n'
         ("gateway", PKI.format("gateway"), "pki/gateway.pem"),
         ("node", PKI.format("node") + "id = 7\n", "pki/node-7.pem"),
         ("serve", '[serve]\ntls_certificate_file = "c.pem"\ntls_key_file = "k.pem"\n', "c.pem"),
+        ("serve", PKI.format("serve") + CLEAR_BESIDE_REQUIRED, "tls_accept_clear lets everybody in by http"),
         ("gateway", '[gateway]\npeer_tls = "require"\n', "peer_tls is require, so a certificate is needed"),
     ],
 )
