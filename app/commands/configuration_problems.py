@@ -24,6 +24,8 @@ from app.processes.process_tls import ProcessTls
 from app.processes.required_tokens import tokens_of
 from app.processes.tracing import check_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
+from cluster.tls.peer_identity import GATEWAY, node_identity
+from cluster.tls.tls_files import TlsFilesError
 
 _Result = TypeVar("_Result")
 
@@ -34,7 +36,7 @@ def problems_of(process: ConfiguredProcess, read_file: ReadFile) -> list[str]:
     for check in _checks(process, read_file):
         try:
             check()
-        except (SettingsError, TokensFileError) as error:
+        except (SettingsError, TokensFileError, TlsFilesError) as error:
             problems.append(str(error))
     return problems
 
@@ -57,15 +59,16 @@ def _checks(process: ConfiguredProcess, read_file: ReadFile) -> list[Callable[[]
 
 
 def _check_tls(process: ConfiguredProcess) -> None:
-    """Raises SettingsError."""
-    loaded, peers = process.loaded, None
+    """Raises SettingsError and TlsFilesError."""
+    loaded, peers, own = process.loaded, None, GATEWAY
     name = _name_in_pki(process)
     tls = completed(loaded.make(TlsOptions), name)
     if PeerOptions in process.sources.kinds:
         peers = completed_peers(loaded.make(PeerOptions), tls, name)
     if peers is not None and process.sources is NODE:
         check_node_exposure(loaded.make(NodeOptions), peers)
-    ProcessTls.load(tls, peers, clock=SteadyClock(), in_thread=_never)
+        own = node_identity(loaded.make(NodeOptions).id)
+    ProcessTls.load(tls, peers, own=own, clock=SteadyClock(), in_thread=_never)
 
 
 def _name_in_pki(process: ConfiguredProcess) -> str:

@@ -35,6 +35,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", etcd: "EtcdOptions"
     from app.configuration.setting_error import SettingsError
     from app.processes.logging import configure_logging, log_configuration
     from cluster.ports.coordination import CoordinationError
+    from cluster.tls.tls_files import TlsFilesError
 
     os.umask(PRIVATE_UMASK)
     try:
@@ -43,6 +44,8 @@ def _run(process: "ConfiguredProcess", settings: "Settings", etcd: "EtcdOptions"
         run(settings, etcd, process)
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)
+    except TlsFilesError as error:
+        fail(str(error))  # somebody may be renewing them: a supervisor is to try again
     except EtcdStartError as error:
         fail(str(error))
     except CoordinationError as error:

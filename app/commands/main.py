@@ -81,6 +81,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "Nod
     from app.processes.server import run
     from cluster.errors import ServerError
     from cluster.ports.coordination import CoordinationError
+    from cluster.tls.tls_files import TlsFilesError
     from storage.disk.port import FileLockedError
     from storage.log.data_directory import DataDirectoryError
 
@@ -91,6 +92,8 @@ def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "Nod
         run(settings, node_settings, process)
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)
+    except TlsFilesError as error:
+        fail(str(error))  # somebody may be renewing them: a supervisor is to try again
     except FileLockedError:
         fail(f"Another server uses the data directory {settings.data_dir}. Stop it, or give another --data-dir.")
     except (StorageFailedError, DataDirectoryError, CoordinationError, ServerError, OSError) as error:

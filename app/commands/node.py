@@ -42,6 +42,7 @@ def _run(
     from cluster.life.node_id import DirectoryConflictError
     from cluster.life.registration import ReplacedError
     from cluster.ports.coordination import CoordinationError
+    from cluster.tls.tls_files import TlsFilesError
     from storage.disk.port import FileLockedError
     from storage.log.data_directory import DataDirectoryError
 
@@ -52,6 +53,8 @@ def _run(
         run(options, etcd, node_settings, process)
     except SettingsError as error:
         fail(str(error), exit_code=USAGE)
+    except TlsFilesError as error:
+        fail(str(error))  # somebody may be renewing them: a supervisor is to try again
     except EtcdStartError as error:
         fail(str(error))
     except FileLockedError:

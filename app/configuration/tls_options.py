@@ -42,6 +42,11 @@ class TlsOptions:
                 f"tls_client_certificates is {self.tls_client_certificates}, so tls_client_ca_file is needed "
                 f"({where_to_set('tls_client_ca_file')})"
             )
+        if self.client_certificates is ClientCertificates.REQUIRED and self.tls_accept_clear:
+            raise SettingsError(
+                "tls_client_certificates is required, and tls_accept_clear lets everybody in by http, without one: "
+                f"take optional while clients change over ({where_to_set('tls_client_certificates')})"
+            )
 
     @property
     def is_on(self) -> bool:

@@ -1,7 +1,8 @@
 """Certificates change without a restart, and say in time when they end.
 
 The files are read every few seconds and compared with what is in use: they may come from a mount that tells nobody of a
-change. A pair that does not fit together, as in the middle of a change, leaves what there was, and is tried again.
+change. A pair that does not fit together, as in the middle of a change, or that nobody would believe, leaves what there
+was, and is tried again.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from acklog.wire.certificate_end import CertificateEnd, days_left, end_of
+from app.processes.certificate_time import read_own
 from app.processes.reloads import InThread
 from cluster.ports.clock import Clock
 from cluster.tls.tls_files import TlsFilesError
@@ -131,12 +133,6 @@ def _refresh(held: Held) -> bool:
 
 
 def _not_after_ms(held: Held) -> int | None:
-    """None for what OpenSSL took and this cannot read, which would only cost the warning."""
-    # Loaded here: a process without certificates has no use for a library that takes a tenth of its start.
-    from app.pki.certificate_file import CertificateFileError, read_certificate
-
-    try:
-        with open(held.path, "rb") as file:
-            return read_certificate(file.read()).not_after_ms
-    except (OSError, CertificateFileError):
-        return None
+    """None for one that this cannot read, which only costs the warning."""
+    certificate = read_own(held.path)
+    return None if certificate is None else certificate.not_after_ms

@@ -26,6 +26,7 @@ from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import instance_of, start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
+from cluster.tls.peer_identity import GATEWAY
 from storage.disk.thread_executor import ThreadExecutor
 
 
@@ -45,7 +46,7 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
     in_thread = ThreadExecutor(threads=1, name="acklog-load").run
     tls_options = completed(process.loaded.make(TlsOptions), "gateway")
     peers = completed_peers(process.loaded.make(PeerOptions), tls_options, "gateway")
-    tls = ProcessTls.load(tls_options, peers, etcd, clock=clock, in_thread=in_thread)
+    tls = ProcessTls.load(tls_options, peers, etcd, own=GATEWAY, clock=clock, in_thread=in_thread)
     jwt = jwt_of(settings, process.loaded.make(JwtOptions), clock=clock, in_thread=in_thread)
     store = await connect_to_etcd(etcd, tls.etcd, clock=clock, entropy=entropy, on_call=figures.note_etcd_call)
     cluster_gateway = await start_cluster_gateway(

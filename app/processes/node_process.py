@@ -32,6 +32,7 @@ from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import start_tracing
 from cluster.ports.runtime import SteadyClock, SystemEntropy
+from cluster.tls.peer_identity import node_identity
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.log.data_directory import read_meta
@@ -71,7 +72,7 @@ async def serve(
     )
     figures, master_keys = ProcessFigures(clock), master_keys_of(process, entropy)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
-    tls = ProcessTls.load(tls_options, peers, etcd, clock=clock, in_thread=io.run)
+    tls = ProcessTls.load(tls_options, peers, etcd, own=node_identity(options.id), clock=clock, in_thread=io.run)
     disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)
     disk.lock("lock")
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed

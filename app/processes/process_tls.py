@@ -1,17 +1,16 @@
 """The TLS of one process: what it is called with, what it speaks with the others of its cluster, and the files behind
 both, which are looked at as long as it runs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import ssl
 from functools import partial
 from pathlib import Path
 
 from prometheus_client.registry import Collector
 
 from app.configuration.etcd_options import EtcdOptions
-from app.configuration.setting_error import SettingsError
 from app.configuration.tls_options import PeerOptions, TlsOptions
 from app.http.protocol.server import HttpTls
+from app.processes.certificate_time import check_time
 from app.processes.certificate_watch import CertificateWatch, Held
 from app.processes.refused_connections import RefusedConnections
 from app.processes.reloads import InThread
@@ -20,8 +19,9 @@ from cluster.etcd.etcd_settings import EtcdTls
 from cluster.ports.clock import Clock
 from cluster.tls.contexts import http_server_context
 from cluster.tls.current_context import CurrentContext
+from cluster.tls.peer_identity import NOBODY, PeerIdentity
 from cluster.tls.peer_tls import PeerTls, TlsUse
-from cluster.tls.tls_files import TlsFilesError
+from cluster.tls.tls_files import TlsFiles
 from cluster.tls.tls_listener import TlsListenerSettings
 from storage.rpc.tcp_transport import TcpTransport
 from storage.rpc.tls_transport import TlsTransport
@@ -41,6 +41,7 @@ class ProcessTls:
         peers: PeerTls | None,
         etcd: EtcdCertificates | None,
         watch: CertificateWatch,
+        clock: Clock,
     ) -> None:
         """For `load` only."""
         self.etcd = etcd
@@ -49,6 +50,7 @@ class ProcessTls:
         self._peers = peers
         self._refused = RefusedConnections()
         self.watch = watch
+        self._clock = clock
 
     @classmethod
     def load(
@@ -57,12 +59,14 @@ class ProcessTls:
         peers: PeerOptions | None = None,
         etcd: EtcdOptions | None = None,
         *,
+        own: PeerIdentity = NOBODY,
         clock: Clock,
         in_thread: InThread,
     ) -> "ProcessTls":
-        """Of options that are complete. Blocks. Raises SettingsError for files that cannot be used."""
-        http = _http_context(options)
-        peer_tls = _peer_tls(peers)
+        """Of options that are complete; `own` is who the process is among `peers`. Blocks. Raises TlsFilesError for
+        certificates that cannot be used, now; SettingsError for what etcd is reached with."""
+        http = _http_context(options, clock)
+        peer_tls = _peer_tls(peers, own)
         certificates = _etcd_certificates(etcd)
         held: list[Held] = []
         if http is not None:
@@ -72,7 +76,7 @@ class ProcessTls:
         if etcd is not None and certificates is not None:
             held.append(Held(ETCD, etcd.etcd_certificate_file, (certificates,)))
         watch = CertificateWatch(held, clock=clock, in_thread=in_thread, interval_ms=options.tls_check_interval_ms)
-        return cls(options, http, peer_tls, certificates, watch)
+        return cls(options, http, peer_tls, certificates, watch, clock)
 
     @property
     def scheme(self) -> str:
@@ -92,30 +96,38 @@ class ProcessTls:
             opening_max=min(opening_max, self._options.tls_handshakes_max),
             handshake_timeout_ms=self._options.tls_handshake_timeout_ms,
         )
-        return HttpTls(self._http, settings, partial(self._refused.note, HTTP))
+        return HttpTls(self._http, self._clock.now_ms, settings, partial(self._refused.note, HTTP))
 
     def transport(self, *, opening_max: int) -> NodeTransport:
         """Between the processes of the cluster."""
         if self._peers is None:
             return TcpTransport()
-        return TlsTransport(self._peers, opening_max=opening_max, on_refused=partial(self._refused.note, PEERS))
+        return TlsTransport(
+            self._peers,
+            now_ms=self._clock.now_ms,
+            opening_max=opening_max,
+            on_refused=partial(self._refused.note, PEERS),
+        )
 
 
-def _http_context(options: TlsOptions) -> CurrentContext | None:
-    """Raises SettingsError."""
+def _http_context(options: TlsOptions, clock: Clock) -> CurrentContext | None:
+    """Raises TlsFilesError."""
     if not options.is_on:
         return None
-    make = partial(http_server_context, client_certificates=options.client_certificates)
-    with _told_as_settings():
-        return CurrentContext(options.files, make)
+
+    def make(files: TlsFiles) -> ssl.SSLContext:
+        context = http_server_context(files, options.client_certificates)
+        check_time(files.certificate, now_ms=clock.now_ms())
+        return context
+
+    return CurrentContext(options.files, make)
 
 
-def _peer_tls(options: PeerOptions | None) -> PeerTls | None:
-    """Raises SettingsError."""
+def _peer_tls(options: PeerOptions | None, own: PeerIdentity) -> PeerTls | None:
+    """Raises TlsFilesError."""
     if options is None or options.use is TlsUse.OFF:
         return None
-    with _told_as_settings():
-        return PeerTls.load(options.use, options.files)
+    return PeerTls.load(options.use, options.files, own)
 
 
 def _etcd_certificates(options: EtcdOptions | None) -> EtcdCertificates | None:
@@ -129,11 +141,3 @@ def _etcd_certificates(options: EtcdOptions | None) -> EtcdCertificates | None:
         return tls
 
     return EtcdCertificates(read(), read)
-
-
-@contextmanager
-def _told_as_settings() -> Iterator[None]:
-    try:
-        yield
-    except TlsFilesError as error:
-        raise SettingsError(str(error)) from None

@@ -28,6 +28,11 @@ class PeerIdentity:
     kind: PeerKind
     node_id: int = 0
 
+    @property
+    def uri(self) -> str:
+        """What its certificate says. Not for a stranger."""
+        return f"{SCHEME}{_NODE}{self.node_id}" if self.kind is PeerKind.NODE else f"{SCHEME}{self.kind.value}"
+
     def __str__(self) -> str:
         return f"node {self.node_id}" if self.kind is PeerKind.NODE else self.kind.value
 
@@ -36,6 +41,7 @@ def node_identity(node_id: int) -> PeerIdentity:
     return PeerIdentity(PeerKind.NODE, node_id)
 
 
+GATEWAY = PeerIdentity(PeerKind.GATEWAY)
 NOBODY = PeerIdentity(PeerKind.STRANGER)
 """Whoever has a certificate that is believed, and that names no part of a cluster."""
 
@@ -50,7 +56,7 @@ def identity_in(certificate: Mapping[str, Any] | None) -> PeerIdentity:
 
 def _identity(name: str) -> PeerIdentity:
     if name == _GATEWAY:
-        return PeerIdentity(PeerKind.GATEWAY)
+        return GATEWAY
     number = name.removeprefix(_NODE)
     if name.startswith(_NODE) and number.isascii() and number.isdigit() and str(int(number)) == number != "0":
         return node_identity(int(number))

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
-from cluster.tls.contexts import peer_client_context, peer_server_context
 from cluster.tls.current_context import CurrentContext
+from cluster.tls.own_certificate import own_client_context, own_server_context
+from cluster.tls.peer_identity import PeerIdentity
 from cluster.tls.tls_files import TlsFiles
 
 
@@ -34,6 +36,7 @@ class PeerTls:
     dialling: CurrentContext
 
     @classmethod
-    def load(cls, use: TlsUse, files: TlsFiles) -> "PeerTls":
-        """Blocks. Raises TlsFilesError."""
-        return cls(use, CurrentContext(files, peer_server_context), CurrentContext(files, peer_client_context))
+    def load(cls, use: TlsUse, files: TlsFiles, own: PeerIdentity) -> "PeerTls":
+        """Of the process that is `own`. Blocks. Raises TlsFilesError."""
+        accepting = CurrentContext(files, partial(own_server_context, own=own))
+        return cls(use, accepting, CurrentContext(files, partial(own_client_context, own=own)))

@@ -12,6 +12,9 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+
+from cluster.tls.certificate_gate import CERTIFICATE_ENDED, CertificateGate
 
 HANDSHAKE_BYTE = b"\x16"
 """What every TLS connection begins with (RFC 8446, 5.1), and no HTTP request and no frame of ours."""
@@ -62,7 +65,7 @@ class _Opening:
 
 class TlsListener:
     """`asyncio.Server`, as far as uvicorn uses one. It serves once it is made. `on_refused` hears of every connection
-    that came to nothing, and why."""
+    that came to nothing, and why; `now_ms` is the time since 1970, by which certificates end."""
 
     def __init__(
         self,
@@ -70,6 +73,7 @@ class TlsListener:
         make_protocol: Callable[[], asyncio.Protocol],
         *,
         context: Callable[[], ssl.SSLContext],
+        now_ms: Callable[[], int],
         settings: TlsListenerSettings,
         on_refused: Callable[[OpeningFailure, str], None],
     ) -> None:
@@ -78,6 +82,7 @@ class TlsListener:
         self._listener = listener
         self._make_protocol = make_protocol
         self._context = context
+        self._now_ms = now_ms
         self._settings = settings
         self._on_refused = on_refused
         self._loop = asyncio.get_running_loop()
@@ -189,7 +194,7 @@ class TlsListener:
                 await self._loop.connect_accepted_socket(self._make_protocol, opening.socket)
             else:
                 await self._loop.connect_accepted_socket(
-                    self._make_protocol,
+                    self._make_gate,
                     opening.socket,
                     ssl=context,
                     ssl_handshake_timeout=settings.handshake_timeout_ms / 1000,
@@ -204,6 +209,10 @@ class TlsListener:
         finally:
             self._opening.pop(opening, None)
             self._has_room()
+
+    def _make_gate(self) -> CertificateGate:
+        on_ended = partial(self._on_refused, OpeningFailure.HANDSHAKE, CERTIFICATE_ENDED)
+        return CertificateGate(self._make_protocol, now_ms=self._now_ms, on_ended=on_ended)
 
     def _refuse(self, opening: _Opening, refusal: OpeningFailure, why: str) -> None:
         if refusal is OpeningFailure.CLEAR and self._settings.clear_answer:

@@ -20,10 +20,12 @@ class TlsTransport:
         self,
         tls: PeerTls,
         *,
+        now_ms: Callable[[], int],
         on_refused: Callable[[OpeningFailure, str], None],
         opening_max: int,
     ) -> None:
         self._tls = tls
+        self._now_ms = now_ms
         self._on_refused = on_refused
         self._settings = TlsListenerSettings(takes_clear=tls.use.takes_clear, opening_max=opening_max)
 
@@ -50,6 +52,7 @@ class TlsTransport:
                 listening,
                 lambda: TcpStream(accept()),
                 context=lambda: self._tls.accepting.context,
+                now_ms=self._now_ms,
                 settings=self._settings,
                 on_refused=self._on_refused,
             )

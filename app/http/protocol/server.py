@@ -30,6 +30,7 @@ class HttpTls:
     """What connections are opened with. `on_refused` hears of those that came to nothing."""
 
     context: CurrentContext
+    now_ms: Callable[[], int]
     settings: TlsListenerSettings
     on_refused: Callable[[OpeningFailure, str], None]
 
@@ -82,6 +83,7 @@ class HttpServer(uvicorn.Server):
             listener,
             self._make_protocol,
             context=lambda: tls.context.context,
+            now_ms=tls.now_ms,
             settings=settings,
             on_refused=tls.on_refused,
         )

@@ -7,12 +7,14 @@ import pytest
 
 from app.local_cluster.server_process import ServerProcess
 from cluster.errors import ServerError
+from cluster.ports.runtime import SteadyClock
+from cluster.tls.peer_identity import GATEWAY
 from cluster.tls.peer_tls import PeerTls, TlsUse
 from storage.rpc.tcp_transport import TcpTransport
 from storage.rpc.tls_transport import TlsTransport
 from storage.rpc.transport import NodeTransport
 from tests.integration.cluster.sdk_load import SdkLoad, sdk_load
-from tests.integration.tls.test_peers import ask
+from tests.integration.tls.test_peers import ask, believed_by_itself
 from tests.support.authority import OwnAuthority
 from tests.support.real_cluster import RealCluster, RealClusterOptions, running_real_cluster
 from tests.support.waiting import poll_until
@@ -138,9 +140,13 @@ async def test_from_clear_to_tls_and_through_an_authoritys_end_without_a_failed_
 
         # What was good at first is not any more; what is good now is.
         address = address_of(cluster, 1)
-        new = PeerTls.load(TlsUse.REQUIRE, successor.issue("gateway"))
-        assert await is_answered(TlsTransport(new, opening_max=1, on_refused=lambda *_: None), address)
+        new = PeerTls.load(TlsUse.REQUIRE, successor.issue("gateway"), GATEWAY)
+        assert await is_answered(
+            TlsTransport(new, now_ms=SteadyClock().now_ms, opening_max=1, on_refused=lambda *_: None), address
+        )
         assert not await is_answered(TcpTransport(), address)
         old_files = authority.issue("gateway", directory=tmp_path)
-        old = PeerTls.load(TlsUse.REQUIRE, replace(old_files, authorities=str(successor.ca_file)))
-        assert not await is_answered(TlsTransport(old, opening_max=1, on_refused=lambda *_: None), address)
+        old = believed_by_itself(TlsUse.REQUIRE, replace(old_files, authorities=str(successor.ca_file)))
+        assert not await is_answered(
+            TlsTransport(old, now_ms=SteadyClock().now_ms, opening_max=1, on_refused=lambda *_: None), address
+        )

@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from cluster.tls.contexts import ClientCertificates, http_server_context
 from cluster.tls.current_context import CurrentContext
 from cluster.tls.tls_files import TlsFiles
 from cluster.tls.tls_listener import OpeningFailure, TlsListener, TlsListenerSettings
 from tests.support.authority import OwnAuthority
+from tests.support.own_authority import NOW_MS
 
 HOST = "127.0.0.1"
 PATIENCE_S = 20
@@ -21,18 +23,18 @@ CLEAR_ANSWER = b"this is not for you"
 
 class Echo(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's inherit from nothing of asyncio
 
     def data_received(self, data: bytes) -> None:
         self._transport.write(data)
 
 
 class EchoServer:
-    """Made by `echo_server`. `refused` holds what came to nothing, in order."""
+    """Made by `echo_server`. `refused` holds what came to nothing, in order; `now_ms` is its time."""
 
     def __init__(self, context: CurrentContext, settings: TlsListenerSettings) -> None:
         self.context = context
+        self.now_ms = NOW_MS
         self.refused: list[tuple[OpeningFailure, str]] = []
         self._heard = asyncio.Event()
         listener = socket.create_server((HOST, 0))
@@ -41,6 +43,7 @@ class EchoServer:
             listener,
             Echo,
             context=lambda: context.context,
+            now_ms=lambda: self.now_ms,
             settings=replace(settings, clear_answer=CLEAR_ANSWER),
             on_refused=self._note,
         )

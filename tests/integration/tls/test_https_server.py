@@ -4,11 +4,13 @@ import signal
 import ssl
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import acklog
+from app.commands.command_end import FAILED, USAGE
 from tests.integration.conftest import ServerMaker
 from tests.support.authority import OwnAuthority
 from tests.support.recording_proxy import RecordingProxy
@@ -164,7 +166,7 @@ async def test_whoever_listens_reads_no_body_and_no_token(
 # --- wrong starts ----------------------------------------------------------------------------------------------------
 
 
-def refusal(tmp_path: Path, *arguments: str) -> str:
+def refusal(tmp_path: Path, *arguments: str, exit_code: int) -> str:
     free = ("--port", "0") if arguments[0] == "serve" else ("--http", "127.0.0.1:0")
     run = subprocess.run(
         [sys.executable, "-m", "acklog.command", *arguments, *free, "--data-dir", str(tmp_path / "data")],
@@ -174,34 +176,47 @@ def refusal(tmp_path: Path, *arguments: str) -> str:
         timeout=SECONDS,
         check=False,
     )
-    assert run.returncode == 2, run
+    assert run.returncode == exit_code, run
     assert "Traceback" not in run.stderr
     return run.stderr
 
 
 def test_files_that_cannot_be_right_end_the_start(authority: OwnAuthority, tmp_path: Path) -> None:
+    """With an exit code by which a supervisor tries again: somebody may be renewing them."""
     pki = str(authority.directory)
     certificate, key = f"{pki}/server.pem", f"{pki}/server-key.pem"
-    assert "server-key.pem cannot be read: No such file" in refusal(
-        tmp_path, "serve", "--tls-certificate-file", certificate, "--tls-key-file", f"{pki}/no/server-key.pem"
-    )
-    assert "tls_certificate_file needs tls_key_file" in refusal(
-        tmp_path, "serve", "--tls-certificate-file", certificate
+    refused = partial(refusal, tmp_path, exit_code=FAILED)
+    assert "server-key.pem cannot be read: No such file" in refused(
+        "serve", "--tls-certificate-file", certificate, "--tls-key-file", f"{pki}/no/server-key.pem"
     )
     other = authority.issue("client-other").key
-    assert "cannot be used together: key values mismatch" in refusal(
-        tmp_path, "serve", "--tls-certificate-file", certificate, "--tls-key-file", other
+    assert "cannot be used together: key values mismatch" in refused(
+        "serve", "--tls-certificate-file", certificate, "--tls-key-file", other
     )
-    assert "it may be none, optional or required" in refusal(
-        tmp_path,
-        *("serve", "--tls-certificate-file", certificate, "--tls-key-file", key, "--tls-client-certificates", "maybe"),
+    assert "node-1.pem cannot be read" in refused("node", "--id", "1", "--pki", pki)
+    authority.issue("server", age_days=91)
+    assert "server.pem has ended" in refused("serve", "--tls-certificate-file", certificate, "--tls-key-file", key)
+    first = authority.issue("node-1")
+    other_node = ("--peer-certificate-file", first.certificate, "--peer-key-file", first.key)
+    assert "node-1.pem is that of node 1, and this is node 4" in refused(
+        "node", "--id", "4", *other_node, "--peer-ca-file", first.authorities
     )
-    assert "node-1.pem cannot be read" in refusal(tmp_path, "node", "--id", "1", "--pki", pki)
+    assert not (tmp_path / "data").exists()
+
+
+def test_settings_that_cannot_be_right_end_it_for_good(authority: OwnAuthority, tmp_path: Path) -> None:
+    certificate = ("--tls-certificate-file", f"{authority.directory}/server.pem")
+    refused = partial(refusal, tmp_path, "serve", *certificate, exit_code=USAGE)
+    assert "tls_certificate_file needs tls_key_file" in refused()
+    assert "it may be none, optional or required" in refused(
+        "--tls-key-file", f"{authority.directory}/server-key.pem", "--tls-client-certificates", "maybe"
+    )
     assert not (tmp_path / "data").exists()
 
 
 def test_a_node_is_not_offered_to_the_network_by_mistake(tmp_path: Path) -> None:
-    text = refusal(tmp_path, "node", "--id", "1", "--listen", "0.0.0.0:0", "--advertise", "10.0.0.1:7000")
+    listening = ("--listen", "0.0.0.0:0", "--advertise", "10.0.0.1:7000")
+    text = refusal(tmp_path, "node", "--id", "1", *listening, exit_code=USAGE)
     assert "--peer-tls require" in text
     assert "--insecure" in text
     assert not (tmp_path / "data").exists()

@@ -10,6 +10,8 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.runtime import SteadyClock, SystemEntropy
+from cluster.tls.contexts import peer_client_context, peer_server_context
+from cluster.tls.current_context import CurrentContext
 from cluster.tls.peer_identity import node_identity
 from cluster.tls.peer_tls import PeerTls, TlsUse
 from cluster.tls.tls_files import TlsFiles
@@ -27,11 +29,17 @@ from tests.integration.tls.echo import client_context
 from tests.support.authority import OwnAuthority
 from tests.support.fake_node import ANSWERS, REQUESTS, FakeNode
 from tests.support.fake_peer import FakePeer
+from tests.support.own_authority import DAY_MS, NOW_MS
 from tests.support.recording_proxy import RecordingProxy
 
 pytestmark = [pytest.mark.integration, pytest.mark.asyncio]
 
 OPENING_MAX = 16
+
+
+def believed_by_itself(use: TlsUse, files: TlsFiles) -> PeerTls:
+    """As of a process that does not look at its own certificate, and of one that nobody has to be."""
+    return PeerTls(use, CurrentContext(files, peer_server_context), CurrentContext(files, peer_client_context))
 
 
 class Node:
@@ -51,12 +59,14 @@ class Cluster:
     def __init__(self, authority: OwnAuthority) -> None:
         self.authority = authority
         self.refused: list[OpeningFailure] = []
+        self.now_ms = NOW_MS
 
     def transport(self, use: TlsUse, files: TlsFiles) -> NodeTransport:
         if use is TlsUse.OFF:
             return TcpTransport()
         return TlsTransport(
-            PeerTls.load(use, files),
+            believed_by_itself(use, files),
+            now_ms=lambda: self.now_ms,
             opening_max=OPENING_MAX,
             on_refused=lambda refusal, _why: self.refused.append(refusal),
         )
@@ -239,3 +249,15 @@ async def test_large_calls_go_through_both_ways(cluster: Cluster) -> None:
         assert answers == [ANSWERS["produce"]] * 8 + [ANSWERS["records"]] * 50
         assert [request.batch for name, request in node.node.seen if name == "produce"] == [batch] * 8
         await client.close()
+
+
+async def test_a_certificate_that_has_ended_meanwhile_gets_no_connection_any_more(cluster: Cluster) -> None:
+    async with cluster.node(TlsUse.REQUIRE) as node:
+        gateway = cluster.transport(TlsUse.REQUIRE, cluster.authority.issue("gateway", days=10))
+        assert await ask(gateway, node.server.address) == ANSWERS["positions"]
+        cluster.now_ms = NOW_MS + 10 * DAY_MS
+        with pytest.raises(ServerError) as caught:
+            await ask(gateway, node.server.address)
+        assert caught.value.code is ProblemCode.UNAVAILABLE
+        assert cluster.refused == [OpeningFailure.HANDSHAKE]
+        assert len(node.node.seen) == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from acklog.command.exit_codes import ExitCode
+from tests.support.authority import OwnAuthority
 from tests.support.command_run import CommandRun, run_command
 from tests.support.own_authority import TlsFilesOf, made_authority, signed
 
@@ -88,6 +89,7 @@ def test_what_cannot_be_asked_for_is_told(command: str, directory: Path) -> None
 
 HOST = "0.0.0.0 is reachable from other machines"
 PKI = '[{0}]\npki = "pki"\n'
+CLEAR_BESIDE_REQUIRED = 'tls_client_certificates = "required"\ntls_accept_clear = true\n'
 
 
 @pytest.mark.parametrize(
@@ -100,6 +102,7 @@ PKI = '[{0}]\npki = "pki"\n'
         ("gateway", PKI.format("gateway"), "pki/gateway.pem"),
         ("node", PKI.format("node") + "id = 7\n", "pki/node-7.pem"),
         ("serve", '[serve]\ntls_certificate_file = "c.pem"\ntls_key_file = "k.pem"\n', "c.pem"),
+        ("serve", PKI.format("serve") + CLEAR_BESIDE_REQUIRED, "tls_accept_clear lets everybody in by http"),
         ("gateway", '[gateway]\npeer_tls = "require"\n', "peer_tls is require, so a certificate is needed"),
     ],
 )
@@ -138,3 +141,17 @@ def test_a_receiver_of_traces_needs_its_exporter(directory: Path, monkeypatch: p
     monkeypatch.delitem(sys.modules, "app.tracing.exporters", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace.export", None)
     assert "is not installed, which --otlp-endpoint needs" in " ".join(config("check").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("stem", "age_days", "says"),
+    [("node-4", 0, ""), ("node-1", 0, "is that of node 1, and this is node 4"), ("node-4", 91, "expired")],
+)
+def test_a_certificate_that_nobody_would_believe_is_found(directory: Path, stem: str, age_days: int, says: str) -> None:
+    files = OwnAuthority(directory / "pki").issue(stem, age_days=age_days)
+    (directory / "acklog.toml").write_text(
+        f'[node]\nid = 4\npeer_ca_file = "pki/ca.pem"\npeer_certificate_file = "{files.certificate}"\n'
+        f'peer_key_file = "{files.key}"\n'
+    )
+    [found] = [each["problems"] for each in config("check", "--json").document["processes"]]
+    assert [says in each for each in found] == ([True] if says else [])

@@ -2,9 +2,7 @@
 
 import pytest
 
-from cluster.tls.peer_identity import NOBODY, PeerIdentity, PeerKind, identity_in, node_identity
-
-GATEWAY = PeerIdentity(PeerKind.GATEWAY)
+from cluster.tls.peer_identity import GATEWAY, NOBODY, PeerIdentity, identity_in, node_identity
 
 
 def certificate(*uris: str) -> dict[str, object]:
@@ -22,6 +20,11 @@ def certificate(*uris: str) -> dict[str, object]:
 def test_a_uri_names_a_node_or_a_gateway(uri: str, identity: PeerIdentity) -> None:
     assert identity_in(certificate(uri)) == identity
     assert identity_in(certificate("https://example.com/", uri)) == identity
+
+
+@pytest.mark.parametrize("own", [GATEWAY, node_identity(1), node_identity(9_999_999)])
+def test_who_one_is_and_its_uri_go_together(own: PeerIdentity) -> None:
+    assert identity_in(certificate(own.uri)) == own
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.tls.peer_identity import NOBODY, PeerIdentity, PeerKind, node_identity
+from cluster.tls.peer_identity import GATEWAY, NOBODY, PeerIdentity, node_identity
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.messages import (
     FetchAnswer,
@@ -33,7 +33,6 @@ from tests.support.fake_node import ANSWERS, REQUESTS, FakeNode
 from tests.support.fake_peer import FakePeer
 from tests.support.memory_transport import MemoryTransport
 
-GATEWAY = PeerIdentity(PeerKind.GATEWAY)
 NODE_2, NODE_3 = node_identity(2), node_identity(3)
 SERVING = node_identity(1)
 FOLLOWER = ReplicaIdentity(2, 5, "directory")
