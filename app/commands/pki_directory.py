@@ -6,8 +6,9 @@
     node-1.pem          a certificate, signed by the authority, and beside it
     node-1-key.pem      its key
 
-A file is replaced as a whole: who reads a certificate while it is renewed finds the old one or the new one. A key is
-renewed before its certificate; between the two they do not match, for which servers and clients wait.
+A file is replaced as a whole: who reads a certificate while it is renewed finds the old one or the new one, and the new
+one belongs to whom the old one belonged. A key is renewed before its certificate; between the two they do not match, for
+which servers and clients wait.
 """
 
 import fcntl
@@ -21,6 +22,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from app.commands.file_access import FileAccess
 from app.pki.certificate_file import read_x509
 from app.pki.certificate_subject import CertificateSubject, subject_of_stem
 from app.pki.pki_error import PkiError
@@ -87,8 +89,9 @@ class PkiDirectory:
         self._write(TRUST_NAME, b"".join(each.public_bytes(Encoding.PEM) for each in authorities), PUBLIC_FILE_MODE)
 
     def write_next_key(self, key: ec.EllipticCurvePrivateKey) -> None:
-        """Before the successor's certificate is in `ca.pem`: until then the key has signed nothing."""
-        self._write(NEXT_KEY_NAME, pem_of_key(key), PRIVATE_FILE_MODE)
+        """Before the successor's certificate is in `ca.pem`: until then the key has signed nothing. It belongs to whom
+        the key belongs that it is going to replace."""
+        self._write_together([(NEXT_KEY_NAME, pem_of_key(key), self._access_of(KEY_NAME, PRIVATE_FILE_MODE))])
 
     def let_next_sign(self) -> None:
         """The old authority's key is gone with that: it signs nothing any more. Nothing happens where none follows."""
@@ -124,10 +127,11 @@ class PkiDirectory:
     ) -> list[Path]:
         """Both files or, but for a crash between two renames, none."""
         certificate_name, key_name = _names_of(subject)
+        pem = certificate.public_bytes(Encoding.PEM)
         self._write_together(
             [
-                (key_name, pem_of_key(key), PRIVATE_FILE_MODE),
-                (certificate_name, certificate.public_bytes(Encoding.PEM), PUBLIC_FILE_MODE),
+                (key_name, pem_of_key(key), self._access_of(key_name, PRIVATE_FILE_MODE)),
+                (certificate_name, pem, self._access_of(certificate_name, PUBLIC_FILE_MODE)),
             ]
         )
         return [self.path / certificate_name, self.path / key_name]
@@ -164,15 +168,19 @@ class PkiDirectory:
         return content
 
     def _write(self, name: str, content: bytes, mode: int) -> None:
-        self._write_together([(name, content, mode)])
+        self._write_together([(name, content, self._access_of(name, mode))])
 
-    def _write_together(self, files: list[tuple[str, bytes, int]]) -> None:
+    def _access_of(self, name: str, mode: int) -> FileAccess:
+        """Of the file that is there, else of a new one with `mode`."""
+        return FileAccess.of(self.path / name) or FileAccess.new(mode)
+
+    def _write_together(self, files: list[tuple[str, bytes, FileAccess]]) -> None:
         """Each whole or not at all: all are on the disk before the first takes its name. None is readable by others who
         may not, not even for a moment."""
         temporaries = [self.path / f".{name}.new" for name, _, _ in files]
         try:
-            for temporary, (_, content, mode) in zip(temporaries, files, strict=True):
-                _write_new(temporary, content, mode)
+            for temporary, (_, content, access) in zip(temporaries, files, strict=True):
+                _write_new(temporary, content, access)
             for temporary, (name, _, _) in zip(temporaries, files, strict=True):
                 temporary.replace(self.path / name)
         finally:
@@ -192,11 +200,11 @@ def _names_of(subject: CertificateSubject) -> tuple[str, str]:
     return f"{subject.file_stem}.pem", f"{subject.file_stem}-key.pem"
 
 
-def _write_new(path: Path, content: bytes, mode: int) -> None:
+def _write_new(path: Path, content: bytes, access: FileAccess) -> None:
     path.unlink(missing_ok=True)  # of a command that was killed
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
     with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(descriptor, mode)  # whatever the umask has taken
+        access.give(descriptor)
         file.write(content)
         file.flush()
         os.fsync(descriptor)

@@ -70,6 +70,8 @@ ALLOWED = {
         "pathlib",
     ): "reads the configuration file, as the next one says",
     ("app/commands/process_configuration.py", "read_bytes"): "reads it before the event loop serves, or on a thread",
+    ("app/commands/file_access.py", "os"): "gives a file to whom the one belongs that it replaces",
+    ("app/commands/file_access.py", "pathlib"): "gives a file to whom the one belongs that it replaces",
     ("app/commands/pki_directory.py", "os"): "keeps the files of an authority, whole and private",
     ("app/commands/pki_directory.py", "fcntl"): "keeps other commands out of them meanwhile",
     ("app/commands/pki_directory.py", "pathlib"): "keeps the files of an authority",
