@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 AUTHORITY_DAYS_DEFAULT = 3650
 WITHIN_DAYS_DEFAULT = 30
-_NEW_DIRECTORY = typer.Argument(metavar="DIR", help="A directory that is not there yet.")
+_NEW_DIRECTORY = typer.Argument(metavar="DIR", help="A directory that is not there yet, or is empty.")
 _AUTHORITY_DAYS = typer.Option("--days", metavar="N", help="How long the authority is valid.")
 _EMPTY = "Nothing is signed yet: acklog pki issue."
 

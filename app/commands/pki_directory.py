@@ -6,16 +6,16 @@
     node-1.pem          a certificate, signed by the authority, and beside it
     node-1-key.pem      its key
 
-A file is replaced as a whole: who reads a certificate while it is renewed finds the old one or the new one, and the new
-one belongs to whom the old one belonged. A key is renewed before its certificate; between the two they do not match, for
-which servers and clients wait.
+A file is replaced as a whole: who reads a certificate while it is renewed finds the old one or the new one, and the
+new one belongs to whom the old one belonged. A key is renewed before its certificate; between the two they do not
+match, for which servers and clients wait.
 """
 
 import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cryptography import x509
@@ -36,6 +36,9 @@ FILE_BYTES_MAX = 1 << 20
 CERTIFICATES_MAX = 10_000
 TRUST_NAME, KEY_NAME, NEXT_KEY_NAME = "ca.pem", "ca-key.pem", "ca-next-key.pem"
 _OF_OTHERS = 0o077
+_BEGUN = frozenset(f".{name}.new" for name in (KEY_NAME, TRUST_NAME))
+"""What an `init` that was killed leaves. With the key in its place, one of them is still there: a key alone is that of
+an authority that has lost its certificate."""
 
 
 class PkiDirectory:
@@ -46,18 +49,20 @@ class PkiDirectory:
 
     @classmethod
     def made(cls, path: Path, trust: Trust) -> "PkiDirectory":
-        """A new one. Nothing that is there already is touched."""
+        """A new one, where there is none or an empty one; what an `init` left that was killed is as nothing. Else what
+        is there is not touched."""
+        is_new = _is_made(path)
         directory = cls(path)
         try:
-            path.mkdir(mode=PRIVATE_DIRECTORY_MODE)
-        except FileExistsError:
-            hint = "Name another directory: its authority's key would be lost, and with it everything it has signed."
-            raise PkiError(f"{path} is there already", field="DIR", hint=hint) from None
-        except FileNotFoundError:
-            raise PkiError(f"there is no directory {path.parent} to make it in", field="DIR") from None
-        path.chmod(PRIVATE_DIRECTORY_MODE)  # whatever the umask has taken
-        directory._write(KEY_NAME, pem_of_key(trust.key), PRIVATE_FILE_MODE)
-        directory.write_trust(trust.authorities)
+            with _locked(path):
+                directory._check_empty()
+                path.chmod(PRIVATE_DIRECTORY_MODE)  # whatever the umask has taken
+                directory._write_authority(trust)
+        except BaseException:
+            if is_new:
+                with suppress(OSError):
+                    path.rmdir()
+            raise
         return directory
 
     @classmethod
@@ -65,15 +70,10 @@ class PkiDirectory:
     def opened(cls, path: Path) -> "Iterator[PkiDirectory]":
         """One that is there, with other commands kept out meanwhile."""
         if not (path / TRUST_NAME).is_file():
-            hint = "Name it by --dir, or make one: acklog pki init."
             what = f"{path} holds no authority" if path.is_dir() else f"there is no directory {path}"
-            raise PkiError(what, field="--dir", hint=hint)
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            _lock(descriptor, path)
+            raise PkiError(what, field="--dir", hint=_hint_without_authority(path))
+        with _locked(path):
             yield cls(path)
-        finally:
-            os.close(descriptor)
 
     # --- the authority -----------------------------------------------------------------------------------------------
 
@@ -143,6 +143,31 @@ class PkiDirectory:
         found += [each for each in keys if stat.S_IMODE(each.stat().st_mode) & _OF_OTHERS]
         return [f"others may read {each}: chmod {'700' if each.is_dir() else '600'} {each}" for each in found]
 
+    # --- the beginning -----------------------------------------------------------------------------------------------
+
+    def _check_empty(self) -> None:
+        if _is_empty(self.path):
+            return
+        hint = "Name another directory, or one that is empty."
+        if any((self.path / name).exists() for name in (KEY_NAME, TRUST_NAME)):
+            hint = "Name another directory: its authority's key would be lost, and with it everything it has signed."
+        raise PkiError(f"{self.path} is there already", field="DIR", hint=hint)
+
+    def _write_authority(self, trust: Trust) -> None:
+        pem = b"".join(each.public_bytes(Encoding.PEM) for each in trust.authorities)
+        try:
+            self._write_together(
+                [
+                    (KEY_NAME, pem_of_key(trust.key), FileAccess.new(PRIVATE_FILE_MODE)),
+                    (TRUST_NAME, pem, FileAccess.new(PUBLIC_FILE_MODE)),
+                ]
+            )
+        except OSError:
+            for name in (TRUST_NAME, KEY_NAME):
+                with suppress(OSError):
+                    (self.path / name).unlink()
+            raise
+
     # --- files -------------------------------------------------------------------------------------------------------
 
     def _x509(self, name: str) -> list[x509.Certificate]:
@@ -210,9 +235,44 @@ def _write_new(path: Path, content: bytes, access: FileAccess) -> None:
         os.fsync(descriptor)
 
 
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """With other commands kept out."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _lock(descriptor, path)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _lock(descriptor: int, path: Path) -> None:
     """Until it is closed."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise PkiError(f"another command works on {path}", hint="Try again when it is done.") from None
+
+
+def _is_made(path: Path) -> bool:
+    """Whether the directory was made by this; else it is there. Raises PkiError."""
+    try:
+        path.mkdir(mode=PRIVATE_DIRECTORY_MODE)
+    except FileExistsError:
+        if not path.is_dir():
+            raise PkiError(f"{path} is there already", field="DIR", hint="It is no directory: name another.") from None
+        return False
+    except FileNotFoundError:
+        raise PkiError(f"there is no directory {path.parent} to make it in", field="DIR") from None
+    return True
+
+
+def _is_empty(path: Path) -> bool:
+    found = {each.name for each in path.iterdir()}
+    return found <= _BEGUN | {KEY_NAME} and found != {KEY_NAME}
+
+
+def _hint_without_authority(path: Path) -> str:
+    if path.is_dir() and not _is_empty(path) and (path / KEY_NAME).exists():
+        return f"{TRUST_NAME} is missing beside {KEY_NAME}: take it from a backup, or from one of its holders."
+    return "Name it by --dir, or make one: acklog pki init."

@@ -1,5 +1,6 @@
 """What the commands of `acklog pki` begin and end with: the directory, warnings about it, and failures told."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
     from acklog.command.session import Session
     from app.commands.pki_directory import PkiDirectory
 
+_NO_ROOM = "Make room on its disk, and do it again."
+_NOT_ALLOWED = "Run this as the user whose directory it is."
+_HINTS = {
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EROFS: "Its disk is mounted for reading only: work where it may be written.",
+}
 DIRECTORY_DEFAULT = "pki"
 DIRECTORY = typer.Option("--dir", metavar="DIR", help="Where the authority is.")
 
@@ -29,9 +39,7 @@ def telling_failures() -> Iterator[None]:
         raise UsageError(str(error), field=error.field, hint=error.hint) from error
     except OSError as error:
         what = f"{error.filename or 'the directory'}: {error.strerror or error}"
-        raise CommandError(
-            what, exit_code=ExitCode.USAGE, hint="Run this as the user whose directory it is."
-        ) from error
+        raise CommandError(what, exit_code=ExitCode.USAGE, hint=_HINTS.get(error.errno or 0, "")) from error
 
 
 @contextmanager
