@@ -46,6 +46,8 @@ class PkiDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.written: list[str] = []
+        """Which files have taken their names, in their order."""
 
     @classmethod
     def made(cls, path: Path, trust: Trust) -> "PkiDirectory":
@@ -96,7 +98,7 @@ class PkiDirectory:
     def let_next_sign(self) -> None:
         """The old authority's key is gone with that: it signs nothing any more. Nothing happens where none follows."""
         if (self.path / NEXT_KEY_NAME).exists():
-            (self.path / NEXT_KEY_NAME).replace(self.path / KEY_NAME)
+            self._place(self.path / NEXT_KEY_NAME, KEY_NAME)
             self._sync()
 
     # --- what it has signed ------------------------------------------------------------------------------------------
@@ -207,11 +209,15 @@ class PkiDirectory:
             for temporary, (_, content, access) in zip(temporaries, files, strict=True):
                 _write_new(temporary, content, access)
             for temporary, (name, _, _) in zip(temporaries, files, strict=True):
-                temporary.replace(self.path / name)
+                self._place(temporary, name)
         finally:
             for temporary in temporaries:
                 temporary.unlink(missing_ok=True)
         self._sync()
+
+    def _place(self, source: Path, name: str) -> None:
+        source.replace(self.path / name)
+        self.written.append(name)
 
     def _sync(self) -> None:
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)

@@ -12,6 +12,8 @@ from tests.support.command_run import CommandRun, run_command
 
 STEPS_OF_INIT = 5
 """Both files synced, both renamed, and the directory synced."""
+SYNCS_OF_A_PAIR = 3
+"""The key, the certificate, the directory."""
 
 
 class FullDisk:
@@ -155,3 +157,76 @@ def test_what_to_do_goes_by_the_error(tmp_path: Path, monkeypatch: pytest.Monkey
     said = str(pki("init", str(tmp_path / "pki")).error.get("hint", ""))
     assert hint in said
     assert bool(said) == bool(hint)
+
+
+class TestPartly:
+    """Exit code 2 says that nothing has changed. Where a part was done it is 1, and what was done is said."""
+
+    @pytest.fixture
+    def where(self, tmp_path: Path) -> Path:
+        done("init", str(tmp_path / "pki"))
+        for name in ("a", "b", "c"):
+            done("issue", "client", name, "--dir", str(tmp_path / "pki"))
+        return tmp_path / "pki"
+
+    def test_renewal(self, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = content(where)
+        disk = FullDisk(monkeypatch, nth=SYNCS_OF_A_PAIR + 1)
+        ran = pki("renew", "--all", "--dir", str(where))
+        disk.empty()
+        assert ran.exit_code == ExitCode.FAILED
+        assert [each["name"] for each in ran.document["renewed"]] == ["a"]
+        assert "No space left on device" in ran.error["detail"]
+        assert "Done before that: client-a-key.pem, client-a.pem." in ran.error["hint"]
+        after = content(where)
+        assert {name for name in after if after[name] != before[name]} == {"client-a.pem", "client-a-key.pem"}
+        assert len(done("renew", "--all", "--dir", str(where)).document["renewed"]) == 3
+
+    def test_for_people(self, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        FullDisk(monkeypatch, nth=2 * SYNCS_OF_A_PAIR + 1)
+        ran = run_command("pki", "renew", "--all", "--dir", str(where))
+        assert ran.exit_code == ExitCode.FAILED
+        assert [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("client")] == ["a", "b"]
+        assert "Make room on its disk, and do it again." in ran.stderr
+
+    def test_rotation(self, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        disk = FullDisk(monkeypatch, nth=3)
+        ran = pki("rotate-ca", "--dir", str(where))
+        disk.empty()
+        assert (ran.exit_code, ran.stdout) == (ExitCode.FAILED, "")
+        assert "Done before that: ca-next-key.pem." in ran.error["hint"]
+        done("rotate-ca", "--dir", str(where))
+
+        disk = FullDisk(monkeypatch, nth=3 * SYNCS_OF_A_PAIR + 1)
+        ran = pki("renew", "--all", "--dir", str(where))
+        disk.empty()
+        assert ran.exit_code == ExitCode.FAILED
+        assert len(ran.document["renewed"]) == 3
+        assert "ca-key.pem" in ran.error["hint"]
+        done("renew", "--all", "--dir", str(where))
+        done("rotate-ca", "--finish", "--dir", str(where))
+
+    def test_a_pair_whose_second_file_is_not_in_its_place(self, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        replace = os.replace
+
+        def refuse(source: Path, target: Path) -> None:
+            if Path(target).name == "client-a.pem":
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            replace(source, target)
+
+        monkeypatch.setattr(os, "replace", refuse)
+        ran = pki("renew", "--all", "--dir", str(where))
+        assert (ran.exit_code, ran.stdout) == (ExitCode.FAILED, "")
+        assert ran.error["hint"] == "Done before that: client-a-key.pem."
+
+    def test_not_all_names_are_said(self, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("app.commands.pki_session.WRITTEN_SHOWN_MAX", 2)
+        FullDisk(monkeypatch, nth=2 * SYNCS_OF_A_PAIR + 1)
+        hint = str(pki("renew", "--all", "--dir", str(where)).error["hint"])
+        assert hint.endswith("Done before that: client-a-key.pem, client-a.pem and 2 more.")
+
+    def test_nothing_was_done(self, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = content(where)
+        FullDisk(monkeypatch, nth=2)
+        ran = pki("renew", "--all", "--dir", str(where))
+        assert (ran.exit_code, ran.stdout, content(where)) == (ExitCode.USAGE, "", before)
