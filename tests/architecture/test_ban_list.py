@@ -49,6 +49,7 @@ ALLOWED = {
     ("cluster/tls/tls_files.py", "pathlib"): "reads certificates before the event loop serves, or on another thread",
     ("cluster/tls/tls_files.py", "read_bytes"): "reads certificates before the event loop serves, or on another thread",
     ("app/processes/certificate_watch.py", "open"): "reads a certificate on another thread, to say when it ends",
+    ("app/processes/welcome.py", "open"): "reads the names in a certificate once, at the start",
     ("app/jwt/key_file.py", "open"): "reads an issuer's keys on another thread",
     ("app/processes/process_tls.py", "pathlib"): "reads etcd's certificates on another thread",
     ("app/processes/command_master_key.py", "asyncio.create_subprocess_exec"): "asks the program that has the key",
