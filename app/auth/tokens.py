@@ -16,7 +16,6 @@ import hmac
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -36,6 +35,7 @@ from app.auth.written_rights import RightEntryError
 from cluster.errors import ServerError
 from cluster.metadata.listeners import Listeners
 from cluster.model.right_entry import RightEntry
+from cluster.regular_file import read_regular_file
 
 TOKENS_MAX = 10_000
 TOKEN_BYTES_MAX = 4096
@@ -78,7 +78,7 @@ class TokenTable:
     def load(cls, path: str) -> "TokenTable":
         """Read a tokens file, TOML if it is named so. Raises TokensFileError."""
         try:
-            content = Path(path).read_bytes()
+            content = read_regular_file(path)
         except OSError as error:
             raise TokensFileError(f"the tokens file {path} cannot be read: {error.strerror}") from None
         return parse_token_table(content, toml=path.endswith(".toml"))

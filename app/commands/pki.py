@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acklog.command.failures import UsageError
+from acklog.command.failures import CommandError, UsageError
 from acklog.command.session import Session, session_of
 from acklog.command.views import Sentence
 from app.commands.pki_session import DIRECTORY, DIRECTORY_DEFAULT, directory_of, random_bits, telling_failures
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 AUTHORITY_DAYS_DEFAULT = 3650
 WITHIN_DAYS_DEFAULT = 30
-_NEW_DIRECTORY = typer.Argument(metavar="DIR", help="A directory that is not there yet.")
+_NEW_DIRECTORY = typer.Argument(metavar="DIR", help="A directory that is not there yet, or is empty.")
 _AUTHORITY_DAYS = typer.Option("--days", metavar="N", help="How long the authority is valid.")
 _EMPTY = "Nothing is signed yet: acklog pki issue."
 
@@ -70,18 +70,19 @@ def renew(
     from app.pki.certificate_file import certificate_of
 
     session = session_of(context)
-    with directory_of(session, directory) as pki:
-        renewal = Renewal(pki, now_ms=session.now_ms(), days=days)
-        renewed = renewal.of_all() if is_all else renewal.of_those_that_end_within(within_days)
-        trust = pki.trust()
-        shown = [
-            ShownCertificate(each.kind.value, each.name, certificate_of(made), trust.name_of_signer(made))
-            for each, made in renewed
-        ]
-    now_ms = session.now_ms()
-    empty = f"Nothing ends within {within_days} days." if not is_all else _EMPTY
-    document = {"renewed": [each.document(now_ms) for each in shown]}
-    session.output.show(document, table_of(shown, now_ms=now_ms, empty=empty))
+    shown: list[ShownCertificate] = []
+    try:
+        with directory_of(session, directory) as pki:
+            renewal = Renewal(pki, now_ms=session.now_ms(), days=days)
+            trust = pki.trust()
+            for each, made in renewal.of_all() if is_all else renewal.of_those_that_end_within(within_days):
+                signer = trust.name_of_signer(made)
+                shown.append(ShownCertificate(each.kind.value, each.name, certificate_of(made), signer))
+    except CommandError:
+        if shown:
+            _show_renewed(session, shown, empty="")
+        raise
+    _show_renewed(session, shown, empty=_EMPTY if is_all else f"Nothing ends within {within_days} days.")
 
 
 def show(context: typer.Context, directory: Annotated[str, DIRECTORY] = DIRECTORY_DEFAULT) -> None:
@@ -114,6 +115,12 @@ def rotate_ca(
             _finish(session, pki)
         else:
             _begin(session, pki, AUTHORITY_DAYS_DEFAULT if days is None else days)
+
+
+def _show_renewed(session: Session, shown: Sequence[ShownCertificate], *, empty: str) -> None:
+    now_ms = session.now_ms()
+    document = {"renewed": [each.document(now_ms) for each in shown]}
+    session.output.show(document, table_of(shown, now_ms=now_ms, empty=empty))
 
 
 def _begin(session: Session, pki: "PkiDirectory", days: int) -> None:

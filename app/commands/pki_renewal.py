@@ -1,6 +1,6 @@
 """Certificates made anew: for the same holder and hosts, with new keys. All are ordered before one is written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cryptography import x509
@@ -16,18 +16,18 @@ from app.pki.host import checked_hosts
 from app.pki.pki_error import PkiError
 from app.pki.private_key import new_private_key
 
-Renewed = list[tuple[CertificateSubject, x509.Certificate]]
+Renewed = tuple[CertificateSubject, x509.Certificate]
 
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """`days` None: as long as before."""
+    """Each is told when it is written, as the next one may fail. `days` None: as long as before."""
 
     pki: PkiDirectory
     now_ms: int
     days: int | None = None
 
-    def of_those_that_end_within(self, days: int) -> Renewed:
+    def of_those_that_end_within(self, days: int) -> Iterator[Renewed]:
         """Also of those whose key is not theirs: a renewal was interrupted. Raises PkiError."""
         latest_ms = self.now_ms + days * DAY_MS
         due = [
@@ -35,21 +35,21 @@ class Renewal:
             for each in self.pki.subjects()
             if self._found(each).not_after_ms <= latest_ms or not self.pki.has_key_of(each)
         ]
-        return self._renewed(due, self.pki.trust().signer())
+        yield from self._renewed(due, self.pki.trust().signer())
 
-    def of_all(self) -> Renewed:
+    def of_all(self) -> Iterator[Renewed]:
         """By the newest authority, which signs alone from then on. Raises PkiError."""
         trust = self.pki.trust()
-        renewed = self._renewed(self.pki.subjects(), trust.newest())
+        yield from self._renewed(self.pki.subjects(), trust.newest())
         if trust.is_rotating:
             self.pki.let_next_sign()
-        return renewed
 
-    def _renewed(self, subjects: Sequence[CertificateSubject], authority: Authority) -> Renewed:
+    def _renewed(self, subjects: Sequence[CertificateSubject], authority: Authority) -> Iterator[Renewed]:
         orders = [self._order(each) for each in subjects]
         for order in orders:
             order.check_end(authority, now_ms=self.now_ms)
-        return [(order.subject, self._made(order, authority)) for order in orders]
+        for order in orders:
+            yield order.subject, self._made(order, authority)
 
     def _made(self, order: CertificateOrder, authority: Authority) -> x509.Certificate:
         key = new_private_key()

@@ -1,5 +1,6 @@
 """What the commands of `acklog pki` begin and end with: the directory, warnings about it, and failures told."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
     from acklog.command.session import Session
     from app.commands.pki_directory import PkiDirectory
 
+_NO_ROOM = "Make room on its disk, and do it again."
+_NOT_ALLOWED = "Run this as the user whose directory it is."
+_HINTS = {
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EROFS: "Its disk is mounted for reading only: work where it may be written.",
+}
+WRITTEN_SHOWN_MAX = 20
 DIRECTORY_DEFAULT = "pki"
 DIRECTORY = typer.Option("--dir", metavar="DIR", help="Where the authority is.")
 
@@ -28,10 +39,7 @@ def telling_failures() -> Iterator[None]:
     except PkiError as error:
         raise UsageError(str(error), field=error.field, hint=error.hint) from error
     except OSError as error:
-        what = f"{error.filename or 'the directory'}: {error.strerror or error}"
-        raise CommandError(
-            what, exit_code=ExitCode.USAGE, hint="Run this as the user whose directory it is."
-        ) from error
+        raise CommandError(_said(error), exit_code=ExitCode.USAGE, hint=_hint(error)) from error
 
 
 @contextmanager
@@ -42,7 +50,33 @@ def directory_of(session: "Session", path: str) -> "Iterator[PkiDirectory]":
     with telling_failures(), PkiDirectory.opened(Path(path)) as directory:
         for warning in directory.open_to_others():
             session.output.note(f"Warning: {warning}")
-        yield directory
+        with _telling_what_was_done(directory):
+            yield directory
+
+
+@contextmanager
+def _telling_what_was_done(directory: "PkiDirectory") -> Iterator[None]:
+    """A disk may fail when a part is written, for good: that is not the exit code of what has changed nothing."""
+    try:
+        yield
+    except OSError as error:
+        if not directory.written:
+            raise
+        hint = f"{_hint(error)} Done before that: {_names(directory.written)}.".lstrip()
+        raise CommandError(_said(error), exit_code=ExitCode.FAILED, hint=hint) from error
+
+
+def _said(error: OSError) -> str:
+    return f"{error.filename or 'the directory'}: {error.strerror or error}"
+
+
+def _hint(error: OSError) -> str:
+    return _HINTS.get(error.errno or 0, "")
+
+
+def _names(written: list[str]) -> str:
+    shown, more = written[:WRITTEN_SHOWN_MAX], len(written) - WRITTEN_SHOWN_MAX
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def random_bits() -> int:

@@ -1,7 +1,6 @@
 """What the three processes' commands begin with: the configuration, or the help, or one line about what is wrong."""
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.commands.command_end import USAGE, fail, wants_help
@@ -44,4 +43,6 @@ def file_here(given: str | None, environment: "Mapping[str, str]") -> "Configura
 
 def read_file(path: str) -> bytes:
     """Before an event loop serves, or on another thread. Raises OSError."""
-    return Path(path).read_bytes()
+    from cluster.regular_file import read_regular_file
+
+    return read_regular_file(path)

@@ -23,6 +23,18 @@ class EtcdStartError(Exception):
     """etcd cannot be used; the text says why, and what to do."""
 
 
+def not_reached(options: EtcdOptions, error: Exception) -> EtcdStartError:
+    """With TLS an end that does not believe the other one just hangs up, so both are named."""
+    text = f"etcd cannot be reached at {options.etcd}: {error}. Is it running, and is --etcd right?"
+    if not options.uses_tls():
+        return EtcdStartError(text)
+    own = options.etcd_certificate_file
+    shown = f"does it trust the certificate of --etcd-certificate-file ({own})?"
+    missing = "if it asks who calls (--client-cert-auth), give --etcd-certificate-file and --etcd-key-file."
+    trusted = f"Is --etcd-ca-file ({options.etcd_ca_file}) of who signed etcd's certificate?"
+    return EtcdStartError(f"{text} {trusted} And {shown if own else missing}")
+
+
 async def connect_to_etcd(
     options: EtcdOptions,
     certificates: EtcdCertificates | None,
@@ -57,8 +69,6 @@ async def _wait_for_an_answer(store: EtcdStore, options: EtcdOptions, clock: Clo
             ) from error
         except CoordinationError as error:
             if clock.monotonic_ms() >= give_up_at_ms:
-                raise EtcdStartError(
-                    f"etcd cannot be reached at {options.etcd}: {error}. Is it running, and is --etcd right?"
-                ) from error
+                raise not_reached(options, error) from error
             _log.warning("etcd_not_reached", endpoints=options.etcd, reason=str(error))
         await clock.sleep(RETRY_PAUSE_MS)

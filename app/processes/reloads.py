@@ -68,6 +68,8 @@ class Reloads:
 
     def ask(self) -> None:
         """Reload soon. Asked for while one is under way, there is another one behind it, whatever their number."""
+        if self.is_under_way and not self._is_wanted:
+            _log.warning("reload_waits", reason="the one before is not done: it still reads its files")
         self._is_wanted = True
         if not self.is_under_way:
             self._task = asyncio.create_task(self._reload_while_wanted(), name="reload")

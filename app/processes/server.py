@@ -10,7 +10,7 @@ from app.configuration.jwt_options import JwtOptions
 from app.configuration.server_settings import Settings
 from app.configuration.tls_options import TlsOptions, completed
 from app.configuration.trace_options import TraceOptions
-from app.http.protocol.server import HttpServer, bind, url_of
+from app.http.protocol.server import HttpServer, bind
 from app.processes.descriptors import DescriptorPlan, plan_descriptors, raise_descriptor_limit, report
 from app.processes.embedded import EmbeddedServer, start_embedded
 from app.processes.embedded_store import open_store
@@ -24,10 +24,11 @@ from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS,
 from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
 from app.processes.reloads import Reloads
-from app.processes.required_tokens import asks_for_tokens, tokens_of
+from app.processes.required_tokens import tokens_of
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import Tracing, instance_of, start_tracing
+from app.processes.welcome import Welcome
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from cluster.ports.runtime import SteadyClock, SystemEntropy
@@ -55,7 +56,8 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     tracing = _start_tracing(settings, process, entropy)
     figures = ProcessFigures(clock)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
-    tls = ProcessTls.load(completed(process.loaded.make(TlsOptions), "server"), clock=clock, in_thread=io.run)
+    tls_options = completed(process.loaded.make(TlsOptions), "server")
+    tls = ProcessTls.load(tls_options, clock=clock, in_thread=io.run)
     jwt = jwt_of(settings, process.loaded.make(JwtOptions), clock=clock, in_thread=io.run)
     disk = _locked_disk(settings, figures)
     store = await open_store(
@@ -95,7 +97,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
 
     server = HttpServer(
         gateway_config(embedded.gateway, backlog=plan.backlog),
-        on_listening=partial(_welcome, settings, tls.scheme, manager),
+        on_listening=partial(_welcome, Welcome.of(settings, tls_options), manager),
         before_stop=partial(_begin_shutdown, embedded, manager),
         after_stop=close,
         tls=tls.listening(opening_max=plan.backlog),
@@ -169,22 +171,7 @@ def run(settings: Settings, node_settings: NodeSettings, process: ConfiguredProc
     run_process(serve(settings, node_settings, process))
 
 
-def _welcome(settings: Settings, scheme: str, manager: ServiceManager, port: int) -> None:
-    _print_welcome(settings, scheme, port)
-    manager.ready()
-
-
-def _print_welcome(settings: Settings, scheme: str, port: int) -> None:
-    url = url_of(settings.host, port, scheme=scheme)
-    authorization = " -H 'Authorization: Bearer TOKEN'" if asks_for_tokens(settings) else ""
-    lines = [
-        f"Acklog listens on {url} (documentation: {url}/docs)",
-        f"Acklog stores in  {settings.data_dir}",
-        "",
-        "Try it:",
-        f"""  curl -s{authorization} {url}/messages -d '{{"queue": "orders", "body": {{"order": 1}}}}'""",
-        f"""  curl -s{authorization} '{url}/messages?queue=orders&waitSeconds=5'""",
-        f"""  curl -s{authorization} {url}/ack -d '{{"receipt": "PASTE THE RECEIPT HERE"}}'""",
-    ]
-    sys.stdout.write("\n".join(lines) + "\n")
+def _welcome(welcome: Welcome, manager: ServiceManager, port: int) -> None:
+    sys.stdout.write(welcome.text(port))
     sys.stdout.flush()
+    manager.ready()

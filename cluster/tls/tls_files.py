@@ -2,7 +2,8 @@
 
 import ssl
 from dataclasses import dataclass
-from pathlib import Path
+
+from cluster.regular_file import read_regular_file
 
 
 class TlsFilesError(ValueError):
@@ -40,7 +41,7 @@ class TlsFiles:
 
 def _content(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_regular_file(path)
     except OSError as error:
         raise TlsFilesError(f"{path} cannot be read: {error.strerror or error}") from None
 

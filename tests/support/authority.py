@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from app.pki.certificate_subject import subject_of_stem
+from app.pki.host import LOOPBACK
 from cluster.tls.tls_files import TlsFiles
 from tests.support.own_authority import DAY_MS, NOW_MS, made_authority, pem_of, signed
 
@@ -29,12 +30,20 @@ class OwnAuthority:
         """Whom `ca.pem` says to believe: this one, and others."""
         self.ca_file.write_bytes(self.pem + b"".join(each.pem for each in others))
 
-    def issue(self, stem: str, *, directory: Path | None = None, age_days: int = 0, days: int = 90) -> TlsFiles:
+    def issue(
+        self,
+        stem: str,
+        *,
+        directory: Path | None = None,
+        hosts: tuple[str, ...] = LOOPBACK,
+        age_days: int = 0,
+        days: int = 90,
+    ) -> TlsFiles:
         """Whose certificate that is `stem` says, as in `node-1`. One that is older than its `days` has ended."""
         holder = subject_of_stem(stem)
         assert holder is not None, stem
         place = self.directory if directory is None else directory
-        certificate, key = signed(self._authority, holder, days=days, now_ms=NOW_MS - age_days * DAY_MS)
+        certificate, key = signed(self._authority, holder, hosts=hosts, days=days, now_ms=NOW_MS - age_days * DAY_MS)
         files = TlsFiles(str(place / f"{stem}.pem"), str(place / f"{stem}-key.pem"), str(self.ca_file))
         Path(files.key).write_bytes(key)
         Path(files.certificate).write_bytes(certificate)

@@ -1,5 +1,7 @@
 """`acklog serve` by https, as a process: called, told off, given new certificates, and started with wrong ones."""
 
+import json
+import shutil
 import signal
 import ssl
 import subprocess
@@ -11,6 +13,7 @@ import pytest
 
 import acklog
 from app.commands.command_end import FAILED, USAGE
+from app.pki.host import LOOPBACK
 from tests.integration.conftest import ServerMaker
 from tests.support.authority import OwnAuthority
 from tests.support.recording_proxy import RecordingProxy
@@ -50,6 +53,22 @@ def test_the_api_by_https(make_server: ServerMaker, authority: OwnAuthority) -> 
         in server.request("GET", "/metrics").content.decode()
     )
     server.stop()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+@pytest.mark.parametrize("hosts", [LOOPBACK, ("queue.example.org",)], ids=lambda each: each[0])
+def test_what_is_printed_to_try_it_works(tmp_path: Path, make_server: ServerMaker, hosts: tuple[str, ...]) -> None:
+    authority = OwnAuthority(tmp_path / "own pki")
+    authority.issue("server", hosts=hosts)
+    # Its certificate may not be for the address by which a test would ask whether it is ready.
+    server = make_server("--pki", str(authority.directory), authority=authority.ca_file)
+    server.launch()
+    wait_until(lambda: "/ack" in server.output(), seconds=SECONDS, what="a server")
+    send, receive, _ = [line for line in server.output().splitlines() if line.startswith("  curl ")]
+    for line in (send, receive):
+        ran = subprocess.run(line, shell=True, capture_output=True, timeout=SECONDS, check=False)
+        assert (ran.returncode, ran.stderr) == (0, b""), line
+    assert json.loads(ran.stdout)["messages"][0]["body"] == {"order": 1}
 
 
 def test_http_is_told_that_it_is_https(make_server: ServerMaker, authority: OwnAuthority) -> None:

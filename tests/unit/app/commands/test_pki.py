@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from acklog.command.exit_codes import ExitCode
+from app.commands.file_access import FileAccess
 from app.pki.certificate_file import read_certificate, read_x509
 from tests.support.command_run import CommandRun, run_command
 from tests.support.own_authority import DAY_MS, NOW_MS
@@ -69,6 +70,11 @@ def pki(tmp_path: Path) -> Pki:
 
 def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
+
+
+def owner_of(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_uid, found.st_gid
 
 
 class TestInit:
@@ -270,6 +276,48 @@ class TestRenew:
         assert "key is missing or another's" in str(pki.shown()["client a"]["note"])
         assert len(pki.done("renew").document["renewed"]) == 1
         assert "note" not in pki.shown()["client a"]
+
+
+class TestOwners:
+    """Of files that are replaced: by root, say, while a service's user and its group read them."""
+
+    def test_a_renewed_file_has_the_mode_that_it_had(self, pki: Pki) -> None:
+        pki.done("issue", "client", "a")
+        (pki.path / "client-a-key.pem").chmod(0o640)
+        (pki.path / "client-a.pem").chmod(0o600)
+        pki.done("renew", "--all")
+        assert (mode_of(pki.path / "client-a-key.pem"), mode_of(pki.path / "client-a.pem")) == (0o640, 0o600)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+    def test_a_renewed_file_belongs_to_whom_it_belonged(self, pki: Pki) -> None:
+        pki.done("issue", "client", "a")
+        for name in ("ca.pem", "ca-key.pem", "client-a.pem", "client-a-key.pem"):
+            os.chown(pki.path / name, 1234, 2345)
+        before = pki.content()
+        pki.done("rotate-ca")
+        pki.done("renew", "--all")
+        pki.done("rotate-ca", "--finish")
+        after = pki.content()
+        assert sorted(after) == sorted(before)
+        assert not any(after[name] == before[name] for name in before)
+        assert {name: owner_of(pki.path / name) for name in after} == dict.fromkeys(after, (1234, 2345))
+
+    def test_who_may_not_give_it_back_replaces_nothing(self, pki: Pki, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A file of its owner alone would end the service that reads it by its group."""
+        pki.done("issue", "client", "a")
+        stat_of = FileAccess.of
+
+        def of_another_group(path: Path) -> FileAccess | None:
+            found = stat_of(path)
+            return None if found is None else found._replace(group=found.group + 1)
+
+        def refuse(descriptor: int, owner: int, group: int) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(FileAccess, "of", of_another_group)
+        monkeypatch.setattr(os, "fchown", refuse)
+        assert "Operation not permitted" in pki.refused("renew", "--all")
+        assert not list(pki.path.glob(".*"))
 
 
 class TestShow:

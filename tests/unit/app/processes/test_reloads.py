@@ -1,6 +1,7 @@
 """A second look at a process's configuration: what it changes, what waits for a restart, what is refused."""
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -171,6 +172,39 @@ async def test_many_signals_are_one_reload_behind_the_one_under_way() -> None:
     while (await asyncio.sleep(0)) or server.reloads.is_under_way:
         pass
     assert server.reads - before == 2
+
+
+async def test_a_reload_that_waits_is_told() -> None:
+    """A file on a network may be there and not answer: who sends a signal is told what has become of it."""
+    server = Running("serve", "")
+    with capture_logs() as lines:
+        server.reloads.ask()
+        await asyncio.sleep(0)
+        assert lines == []
+        server.reloads.ask()
+        server.reloads.ask()
+    assert [(line["event"], line["log_level"]) for line in lines] == [("reload_waits", "warning")]
+    while (await asyncio.sleep(0)) or server.reloads.is_under_way:
+        pass
+
+
+@pytest.mark.timeout(20)
+async def test_a_tokens_file_that_is_a_pipe_holds_up_no_reload(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    path.write_text(token_file("one"))
+    tokens = TokenTable.load(str(path))
+    content = f"[serve]\ntokens_file = '{path}'\n"
+    server = Running("serve", content, tokens=tokens)
+    path.unlink()
+    os.mkfifo(path)
+    [line] = await server.reload(content)
+    assert line["event"] == "reload_refused"
+    assert "it is no regular file" in line["reason"]
+    assert tokens.names() == {"one"}
+    path.unlink()
+    path.write_text(token_file("two"))
+    [line] = await server.reload(content)
+    assert line["names_added"] == ["two"]
 
 
 def test_a_table_adopts_another_one() -> None:
