@@ -58,6 +58,7 @@ def _group(action: Action) -> Need:
 
 _PROGRESS = Need((Action.LOOK, Action.RECEIVE), On.GROUP)
 _SHOWN_TOPICS = "shows the topics that the token may look at; look on those that are named"
+_SHOWN_KEYS = "shows keys to who has receive on the topic, too"
 _ON_TOPIC = {
     Action.SEND: (_topic(Action.SEND),),
     Action.RECEIVE: (_topic(Action.RECEIVE),),
@@ -89,7 +90,7 @@ NEEDED: Mapping[str, Needed] = {
     "updateSchedule": Needed(_ON_TOPIC[Action.SEND]),
     "describeSchedule": Needed(_ON_TOPIC[Action.RECEIVE]),
     "deleteSchedule": Needed(_ON_TOPIC[Action.SEND]),
-    "listScheduled": Needed(_ON_TOPIC[Action.LOOK]),
+    "listScheduled": Needed(_ON_TOPIC[Action.LOOK], "shows keys, headers and tags to who has receive on it, too"),
     "lookAtScheduled": Needed(_ON_TOPIC[Action.RECEIVE]),
     "cancelScheduled": Needed(_ON_TOPIC[Action.SEND]),
     "moveScheduled": Needed(_ON_TOPIC[Action.SEND]),
@@ -123,9 +124,9 @@ NEEDED: Mapping[str, Needed] = {
     "copyPosition": Needed(
         (_group(Action.SEEK),), "look or receive on the group `from`; look and seek on `topics`, or on what is copied"
     ),
-    "listBlocked": Needed((_PROGRESS,), _SHOWN_TOPICS),
-    "releaseBlocked": Needed(_BOTH[Action.SEEK]),
-    "skipBlocked": Needed(_BOTH[Action.SEEK]),
+    "listBlocked": Needed((_PROGRESS,), f"{_SHOWN_TOPICS}; {_SHOWN_KEYS}"),
+    "releaseBlocked": Needed(_BOTH[Action.SEEK], _SHOWN_KEYS),
+    "skipBlocked": Needed(_BOTH[Action.SEEK], _SHOWN_KEYS),
     "startRedrive": Needed(
         (_group(Action.SEND), _group(Action.SETTLE), _topic(Action.SETTLE)),
         "the topic is that of the letters; send on `to`, or on wherever a letter came from",
