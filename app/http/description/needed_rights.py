@@ -59,6 +59,7 @@ def _group(action: Action) -> Need:
 _PROGRESS = Need((Action.LOOK, Action.RECEIVE), On.GROUP)
 _SHOWN_TOPICS = "shows the topics that the token may look at; look on those that are named"
 _SHOWN_KEYS = "shows keys to who has receive on the topic, too"
+_SHOWN_MESSAGE = "shows the message to who has receive on it, too"
 _ON_TOPIC = {
     Action.SEND: (_topic(Action.SEND),),
     Action.RECEIVE: (_topic(Action.RECEIVE),),
@@ -86,8 +87,8 @@ NEEDED: Mapping[str, Needed] = {
     "giveBack": Needed(_BOTH[Action.SETTLE]),
     "extend": Needed(_BOTH[Action.SETTLE]),
     "listSchedules": Needed(_ON_TOPIC[Action.LOOK]),
-    "putSchedule": Needed(_ON_TOPIC[Action.SEND]),
-    "updateSchedule": Needed(_ON_TOPIC[Action.SEND]),
+    "putSchedule": Needed(_ON_TOPIC[Action.SEND], _SHOWN_MESSAGE),
+    "updateSchedule": Needed(_ON_TOPIC[Action.SEND], _SHOWN_MESSAGE),
     "describeSchedule": Needed(_ON_TOPIC[Action.RECEIVE]),
     "deleteSchedule": Needed(_ON_TOPIC[Action.SEND]),
     "listScheduled": Needed(_ON_TOPIC[Action.LOOK], "shows keys, headers and tags to who has receive on it, too"),

@@ -109,3 +109,17 @@ def test_what_is_decided_about(name: str, is_shown: bool, decision: str) -> None
         assert shown["key"] == (CONTENT["key"] if is_shown else None)
 
     with_tokens(test)
+
+
+@pytest.mark.parametrize(("name", "is_shown"), [("sends", False), ("sends and reads", True)])
+def test_the_message_of_a_recurring_schedule(name: str, is_shown: bool) -> None:
+    async def test(cluster: Cluster, client: ClientOf) -> None:
+        await succeed(client("admin"), "PUT", SCHEDULE, EACH_HOUR)
+        sender = client(name)
+        answers = [await succeed(sender, "PATCH", SCHEDULE, changes) for changes in ({}, {"paused": True})]
+        answers.append(await succeed(sender, "PUT", SCHEDULE, EACH_HOUR))
+        for answer in answers:
+            assert (answer["schedule"], answer["everySeconds"]) == ("tick", 3600)
+            assert answer.get("message") == (EACH_HOUR["message"] if is_shown else None)
+
+    with_tokens(test)
