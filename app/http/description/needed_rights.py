@@ -75,8 +75,8 @@ _SEEKS = Needed(
 )
 _GIVING = "and every right that the token has or gets: patterns as they stand there, or the action everywhere"
 _DEAD_LETTERS = (
-    "with `deadLetterTopic`, manage on that topic and on those that the group reads; and none of it may be denied on "
-    "some topics"
+    "with `deadLetterTopic`, manage on that topic, and manage and receive on those that the group reads; and none of "
+    "it may be denied on some topics"
 )
 
 NEEDED: Mapping[str, Needed] = {
@@ -129,7 +129,7 @@ NEEDED: Mapping[str, Needed] = {
     "releaseBlocked": Needed(_BOTH[Action.SEEK], _SHOWN_KEYS),
     "skipBlocked": Needed(_BOTH[Action.SEEK], _SHOWN_KEYS),
     "startRedrive": Needed(
-        (_group(Action.SEND), _group(Action.SETTLE), _topic(Action.SETTLE)),
+        (_group(Action.SEND), _group(Action.SETTLE), _topic(Action.SETTLE), _topic(Action.RECEIVE)),
         "the topic is that of the letters; send on `to`, or on wherever a letter came from",
     ),
     "listRedrives": Needed((_PROGRESS,), "shows jobs of topics that the token may do anything with"),
