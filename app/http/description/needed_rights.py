@@ -138,7 +138,7 @@ NEEDED: Mapping[str, Needed] = {
     "listMembers": Needed((_PROGRESS,), "shows topics that the token may do anything with"),
     "joinGroup": Needed(_BOTH[Action.RECEIVE], "on each of `topics`; `patterns` are those of the token's rights"),
     "leaveGroup": Needed((_group(Action.RECEIVE),)),
-    "heartbeat": Needed((_group(Action.RECEIVE),)),
+    "heartbeat": Needed((_group(Action.RECEIVE),), "shows topics that the token may do anything with"),
     "lookAtCluster": Needed((Need((Action.LOOK,), On.CLUSTER),), "shows topics that the token may look at"),
     "planMoves": Needed((Need((Action.LOOK,), On.CLUSTER),), "look on topics of `moves`"),
     "drainNode": _STEERING,

@@ -19,6 +19,8 @@ RIGHTS: dict[str, list[dict[str, Any]]] = {
     "reads another": [{"allow": ["look"], **ON_ORDERS}, {"allow": ["receive"], "topics": ["o"], "groups": ["workers"]}],
     "seeks": [{"allow": ["seek"], **ON_ORDERS}],
     "seeks and reads": [{"allow": ["seek", "receive"], **ON_ORDERS}],
+    "is a member": [{"allow": ["receive"], **ON_ORDERS}],
+    "is another": [{"allow": ["receive"], "topics": ["o*"], "groups": ["workers"]}],
     "sends": [{"allow": ["send"], **ON_ORDERS}],
     "sends and reads": [{"allow": ["send", "receive"], **ON_ORDERS}],
 }
@@ -121,5 +123,26 @@ def test_the_message_of_a_recurring_schedule(name: str, is_shown: bool) -> None:
         for answer in answers:
             assert (answer["schedule"], answer["everySeconds"]) == ("tick", 3600)
             assert answer.get("message") == (EACH_HOUR["message"] if is_shown else None)
+
+    with_tokens(test)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("is a member", ["orders"]), ("is another", ["orders", "others"])])
+def test_what_a_member_is_to_receive(name: str, expected: list[str]) -> None:
+    """Whoever receives for the group may send a heartbeat for any member, and ask who there is."""
+
+    async def test(cluster: Cluster, client: ClientOf) -> None:
+        admin, path = client("admin"), "/groups/workers/members/ada"
+        await succeed(admin, "PUT", "/topics/others", {"partitions": 1})
+        await succeed(admin, "PUT", "/groups/workers", {"mode": "exclusive"})
+        joined = await succeed(admin, "PUT", path, {"topics": ["orders", "others"]})
+        for wait in ({}, {"waitSeconds": 1}):
+            beat = {"memberEpoch": joined["memberEpoch"], **wait}
+            shown = await succeed(client(name), "POST", f"{path}/heartbeat", beat)
+            assert [each["topic"] for each in shown["assignment"]] == expected
+        shown = await succeed(client(name), "PUT", path, {"topics": ["orders"]})
+        assert {each["topic"] for each in shown["assignment"]} <= set(expected)
+        joined = await succeed(admin, "POST", f"{path}/heartbeat", {"memberEpoch": shown["memberEpoch"]})
+        assert [each["topic"] for each in joined["assignment"]] == ["orders"]
 
     with_tokens(test)
