@@ -123,7 +123,9 @@ NEEDED: Mapping[str, Needed] = {
     "seekGroupByPost": _SEEKS,
     "groupDemand": Needed((_PROGRESS,), _SHOWN_TOPICS),
     "copyPosition": Needed(
-        (_group(Action.SEEK),), "look or receive on the group `from`; look and seek on `topics`, or on what is copied"
+        (_group(Action.SEEK),),
+        "look or receive on the group `from`; look and seek on each of `topics`; without, "
+        "shows topics that the token may look at, and copies where it may seek",
     ),
     "listBlocked": Needed((_PROGRESS,), f"{_SHOWN_TOPICS}; {_SHOWN_KEYS}"),
     "releaseBlocked": Needed(_BOTH[Action.SEEK], _SHOWN_KEYS),

@@ -214,3 +214,33 @@ async def test_on_trial_rights_refuse_nothing_and_are_counted(serve: Any) -> Non
         assert 'acklog_rights_let_through_total{action="send"} 1.0' in text
         assert 'acklog_rights_let_through_total{action="manage"}' in text
         assert (await client.get("/topics")).status_code == 401
+
+
+async def test_a_copy_judges_all_that_it_names_before_any_is_looked_for(serve: Any) -> None:
+    rights = {"allow": ["seek", "look"], "topics": ["mine"], "groups": ["mine"]}, {"allow": ["look"], "topics": ["*"]}
+    async with serve(world_of(*rights, {"allow": ["look"], "groups": ["seen"]})) as client:
+        await prepare(client)
+        for group in ("mine", "seen", "theirs"):
+            await client.put(f"/groups/{group}", headers=bearer(ADMIN))
+        path = "/groups/mine/offsets/copy"
+        answers = [await client.post(path, json={"from": each}, headers=bearer()) for each in ("theirs", "missing")]
+        assert [answer.status_code for answer in answers] == [403, 403], answers[1].text
+        assert answers[0].text.replace("theirs", "missing") == answers[1].text
+        for topics in (["mine-too"], ["mine", "missing"]):  # it has read neither
+            assert await status(client, "POST", path, {"from": "seen", "topics": topics}) == 403
+        assert await status(client, "POST", path, {"from": "seen", "topics": ["mine"]}) == 200
+
+
+async def test_a_copy_names_what_it_leaves_out(serve: Any) -> None:
+    rights = {"allow": ["seek", "look"], "topics": ["mine"], "groups": ["*"]}, {"allow": ["look"], "topics": ["mine*"]}
+    async with serve(world_of(*rights)) as client:
+        await prepare(client)
+        for topic in ("mine", "mine-too", "theirs"):
+            await client.get(f"/messages?queue={topic}&group=seen", headers=bearer(ADMIN))
+        await client.put("/groups/mine", headers=bearer(ADMIN))
+        body = {"from": "seen", "dryRun": True}
+        copied = (await client.post("/groups/mine/offsets/copy", json=body, headers=bearer())).json()
+        assert {each["topic"] for each in copied["offsets"]} == {"mine"}
+        assert copied["leftOut"] == ["mine-too"]
+        whole = (await client.post("/groups/mine/offsets/copy", json=body, headers=bearer(ADMIN))).json()
+        assert "leftOut" not in whole
