@@ -266,7 +266,7 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
 
 class BlockedMessage(msgspec.Struct, rename="camel"):
     """Its attempts are used up, and it waits for a decision. `message_id` and `key` are None where it cannot be read,
-    and `key` where it has none."""
+    and `key` where it has none or the token has no right to receive it."""
 
     topic: str
     partition: int

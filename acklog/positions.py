@@ -63,10 +63,12 @@ class PartitionCopy(msgspec.Struct, rename="camel"):
 
 
 class CopyResult(msgspec.Struct, rename="camel"):
-    """Only partitions from which the other group has read; `failed` counts those that did not move."""
+    """Only partitions from which the other group has read; `failed` counts those that did not move. `left_out`
+    are topics in which the token may not seek, where none were named."""
 
     group: str
     from_group: str = msgspec.field(name="from")
     dry_run: bool
     offsets: list[PartitionCopy]
     failed: int
+    left_out: list[str] = msgspec.field(default_factory=list)

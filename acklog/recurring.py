@@ -28,7 +28,8 @@ class RecurringTemplate(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 class RecurringMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A recurring schedule: `cron` in `time_zone`, or each `every_seconds`. `next_at_ms` is when it is due next, None
-    while it is paused and where it is over. A list leaves out `message`."""
+    while it is paused and where it is over. A list leaves out `message`, and so does any answer to a token
+    that may not receive it."""
 
     name: str = field(name="schedule")
     topic: str = field(name="queue")

@@ -9,8 +9,9 @@ from msgspec import UNSET, Raw, UnsetType, field
 
 class ScheduledMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     """`state` is "scheduled" (and due at `deliver_at_ms`), "delivered" (and stored as `message_id`) or "cancelled". A
-    list leaves out the body and says how many bytes it has. `ttl_seconds` is how long it may be delivered from when it
-    is stored as a message on, where it says so itself."""
+    list leaves out the body and says how many bytes it has; without the right to receive from the topic also key,
+    headers, tags and what else is in the message. `ttl_seconds` is how long it may be delivered from when it is stored
+    as a message on, where it says so itself."""
 
     schedule_id: str = field(name="scheduleId")
     topic: str = field(name="queue")

@@ -44,7 +44,8 @@ BlockedCommand = BlockedPlace | BlockedKey | MessageId
 
 
 class BlockedView(msgspec.Struct, rename="camel"):
-    """`message_id` and `key` are null where the message cannot be read, and `key` where it has none."""
+    """`message_id` and `key` are null where the message cannot be read, and `key` where it has none or the token has no
+    right to receive it."""
 
     topic: str
     partition: int

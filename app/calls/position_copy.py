@@ -30,10 +30,12 @@ class CopiedItem(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class CopyView(msgspec.Struct, rename="camel"):
-    """Only partitions from which the other group has read."""
+    """Only partitions from which the other group has read. `left_out`: topics that it reads and the token may look at
+    and not seek in, where there are such and no topics were named."""
 
     group: str
     from_group: str = msgspec.field(name="from")
     dry_run: bool
     offsets: list[CopiedItem]
     failed: int
+    left_out: list[str] | msgspec.UnsetType = msgspec.UNSET

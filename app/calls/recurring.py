@@ -82,7 +82,8 @@ class TemplateView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=T
 
 
 class RecurringView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """`next_at` is when it is due next, where it is; `partition` where its messages go. Lists leave `message` out."""
+    """`next_at` is when it is due next, where it is; `partition` where its messages go. Lists leave `message`
+    out, and so do answers to who may not receive it."""
 
     schedule: str
     queue: str

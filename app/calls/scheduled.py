@@ -47,7 +47,8 @@ class MoveInTime:
 
 class ScheduledView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
     """`state` is scheduled, delivered (and the message is `message_id`) or cancelled. A list leaves out the body and
-    says how many bytes it has. `ttl_seconds` is what the message says; it counts from when it is delivered."""
+    says how many bytes it has; without the right to receive it leaves out what else is in the message, too.
+    `ttl_seconds` is what the message says; it counts from when it is delivered."""
 
     schedule_id: str
     queue: str

@@ -32,7 +32,8 @@ _OF_WHAT_IS_NAMED = frozenset({ProblemCode.NOT_BLOCKED, ProblemCode.MESSAGE_NOT_
 
 
 class BlockedService:
-    """Looking needs that right, deciding the one to seek: it passes over messages, or has them come again."""
+    """Looking needs that right, deciding the one to seek: it passes over messages, or has them come again. Keys are
+    shown to whoever may receive from the topic."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
         self._gateway = gateway
@@ -74,7 +75,7 @@ class BlockedService:
                 continue
             listing.count += answer.count
             room = limit - len(listing.keys)
-            listing.keys += [_view(topic, number, item) for item in answer.messages[:room]]
+            listing.keys += [_view(topic, number, item, principal) for item in answer.messages[:room]]
         return listing
 
     async def release(self, name: str, command: BlockedCommand, principal: Principal) -> BlockedDecided:
@@ -107,7 +108,7 @@ class BlockedService:
             if isinstance(answer, ServerError):
                 faults.append(answer)
             else:
-                decided += [_view(topic, request.partition, item) for item in answer.messages]
+                decided += [_view(topic, request.partition, item, principal) for item in answer.messages]
         if faults and not decided:
             fault = next((fault for fault in faults if fault.code is not ProblemCode.NOT_BLOCKED), faults[0])
             if fault.code in _OF_WHAT_IS_NAMED:
@@ -148,8 +149,9 @@ def _field_of(command: BlockedCommand) -> str:
     return "key" if isinstance(command, BlockedKey) else "messageId"
 
 
-def _view(topic: Topic, partition: int, item: BlockedItem) -> BlockedView:
+def _view(topic: Topic, partition: int, item: BlockedItem, principal: Principal) -> BlockedView:
     message = None
     if item.leader_epoch >= 0:
         message = str(MessageId(topic.id, partition, item.leader_epoch, item.offset))
-    return BlockedView(topic.name, partition, item.offset, message, item.key, item.attempts, item.since_ms)
+    key = item.key if principal.may_on_topic(Action.RECEIVE, topic.name) else None
+    return BlockedView(topic.name, partition, item.offset, message, key, item.attempts, item.since_ms)

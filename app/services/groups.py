@@ -7,6 +7,7 @@ import msgspec
 
 from acklog.wire.names import namespace_of
 from acklog.wire.problems import ProblemCode
+from app.auth.common_patterns import common_patterns
 from app.auth.principal import Principal
 from app.calls.group_modes import check_mode
 from app.calls.groups import (
@@ -97,7 +98,9 @@ class GroupService:
         sources = _sources_of(name, changes, principal)
         existing = await self._catalog.latest_group(name) or await self._catalog.group(name)
         if sources is not msgspec.UNSET:
-            await self._require_what_it_reads(existing, principal)
+            is_chosen = isinstance(changes.dead_letter_topic, str)
+            actions = (Action.MANAGE, Action.RECEIVE) if is_chosen else (Action.MANAGE,)
+            await self._require_what_it_reads(existing, principal, actions)
         check_mode(existing, fields.mode)
         check_mode_settings(changes, existing.mode)
         is_same = changes.applied_to(existing.settings) == existing.settings
@@ -178,16 +181,16 @@ class GroupService:
     def _view(self, group: Group, principal: Principal) -> GroupView:
         return group_view(group, self._gateway.metadata, principal)
 
-    async def _require_what_it_reads(self, group: Group, principal: Principal) -> None:
-        """Where a group's dead letters go, its messages go: who says where needs the right on every topic that the
+    async def _require_what_it_reads(self, group: Group, principal: Principal, actions: tuple[Action, ...]) -> None:
+        """Where a group's dead letters go, its messages go: who says where needs the rights on every topic that the
         group reads. Raises ServerError FORBIDDEN, also where that cannot be told, or UNAVAILABLE."""
-        if principal.may_on_every_topic(Action.MANAGE):
+        if all(map(principal.may_on_every_topic, actions)):
             return
         foreign = [
             topic
             for topic in self._catalog.topics()
             if namespace_of(topic.name) == namespace_of(group.name)
-            and not principal.may_on_topic(Action.MANAGE, topic.name)
+            and not all(principal.may_on_topic(action, topic.name) for action in actions)
         ]
         places = self._places(foreign)
         if len(places) > PARTITIONS_ASKED_MAX:
@@ -249,8 +252,9 @@ class GroupService:
 
 
 def _sources_of(group_name: str, changes: GroupSettingsFields, principal: Principal) -> _Sources:
-    """The topics that a change of the dead-letter topic is for, as no right goes further than the token's; UNSET where
-    it is not changed. Raises ServerError FORBIDDEN, NAMESPACE_MISMATCH."""
+    """The topics that a change of the dead-letter topic is for, as no right goes further than the token's: those that
+    it manages and receives from, as whoever says where letters go could read them there. UNSET where it is not changed.
+    Raises ServerError FORBIDDEN, NAMESPACE_MISMATCH."""
     target = changes.dead_letter_topic
     if isinstance(target, msgspec.UnsetType):
         return msgspec.UNSET
@@ -258,9 +262,13 @@ def _sources_of(group_name: str, changes: GroupSettingsFields, principal: Princi
         return None
     principal.require_on_topic(Action.MANAGE, target)
     check_same_namespace(group_name, target, field="settings.deadLetterTopic")
-    patterns = principal.topic_patterns(Action.MANAGE)
-    if patterns is not None and len(patterns) > DEAD_LETTER_SOURCES_MAX:
+    managed, received = principal.topic_patterns(Action.MANAGE), principal.topic_patterns(Action.RECEIVE)
+    if len({*(managed or ()), *(received or ())}) > DEAD_LETTER_SOURCES_MAX:
         detail = f"the token has more than {DEAD_LETTER_SOURCES_MAX} patterns of topics: it takes one for every topic"
+        raise ServerError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
+    patterns = common_patterns(managed, received)
+    if patterns is not None and not patterns:
+        detail = "dead letters are messages: the token has no right to receive from topics that it may manage"
         raise ServerError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
     return patterns
 

@@ -68,7 +68,8 @@ class MemberService:
             fields.is_static,
             fields.instance_id,
         )
-        return self._assignment(group, member, await self._membership.heartbeat(group, member, subscription))
+        answer = await self._membership.heartbeat(group, member, subscription)
+        return self._assignment(group, member, answer, principal)
 
     async def heartbeat(
         self, group_name: str, member: str, fields: HeartbeatFields, principal: Principal, patience: Patience
@@ -85,12 +86,12 @@ class MemberService:
             wait_ms=round(fields.wait_seconds * 1000),
         )
         if not fields.wait_seconds:
-            return self._assignment(group, member, await beat())
+            return self._assignment(group, member, await beat(), principal)
         with self._waiting.one_more(principal):
             answer = await patience.wait(beat())
         if answer is None:
             raise ServerError(ProblemCode.SHUTTING_DOWN, "the server is shutting down", retry_after_ms=1000)
-        return self._assignment(group, member, answer)
+        return self._assignment(group, member, answer, principal)
 
     async def leave(self, group_name: str, member: str, command: LeaveCommand, principal: Principal) -> None:
         """Its partitions are others' at once, unless its next process is to take them over. Raises ServerError
@@ -123,7 +124,10 @@ class MemberService:
         check_member(member)
         return _exclusive(await self._catalog.group(name))
 
-    def _assignment(self, group: Group, member: str, answer: HeartbeatResponse) -> MemberAssignment:
+    def _assignment(
+        self, group: Group, member: str, answer: HeartbeatResponse, principal: Principal
+    ) -> MemberAssignment:
+        """Without the topics that the token is not for: whoever receives for the group may name any member."""
         return MemberAssignment(
             group.name,
             member,
@@ -131,7 +135,7 @@ class MemberService:
             answer.group_epoch,
             answer.session_timeout_ms,
             answer.session_timeout_ms // HEARTBEATS_PER_SESSION,
-            self._owned(answer.assigned, None),
+            self._owned(answer.assigned, principal),
         )
 
     def _view(self, member: MemberDescription, principal: Principal) -> GroupMemberView:
@@ -149,16 +153,16 @@ class MemberService:
             assignment=self._owned(member.assigned, principal),
         )
 
-    def _owned(self, assigned: list[Ownership], principal: Principal | None) -> list[OwnedPartition]:
+    def _owned(self, assigned: list[Ownership], principal: Principal) -> list[OwnedPartition]:
         """By topics' names. A topic that was deleted a moment ago has none any more."""
         named = ((self._name(each.topic_id, principal), each) for each in assigned)
         owned = [OwnedPartition(name, each.partition, each.ownership) for name, each in named if name]
         return sorted(owned, key=lambda each: (each.topic, each.partition))
 
-    def _name(self, topic_id: str, principal: Principal | None) -> str:
+    def _name(self, topic_id: str, principal: Principal) -> str:
         """ "" where it is not known here, or not for the principal to see."""
         name = self._catalog.topic_name(topic_id) or ""
-        return name if principal is None or principal.knows_topic(name) else ""
+        return name if principal.knows_topic(name) else ""
 
 
 def _exclusive(group: Group) -> Group:

@@ -32,7 +32,8 @@ _Value = TypeVar("_Value")
 
 
 class RecurringService:
-    """Calls raise ServerError: as those about a topic, and what each names."""
+    """Calls raise ServerError: as those about a topic, and what each names. What is sent is shown to whoever may
+    receive it: to send to the topic is not to read what others have said."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
         self._metadata = gateway.metadata
@@ -66,7 +67,7 @@ class RecurringService:
         found, is_created = await self._recurring.get_or_create(topic, name, make)
         if not is_created:
             _refuse_other(found, wish, f"/topics/{quote(topic.name, safe='')}/schedules/{name}")
-        return self._view(found, topic), is_created
+        return self._view(found, topic, principal), is_created
 
     async def update(self, topic_name: str, name: str, wish: RecurringWish, principal: Principal) -> RecurringView:
         """Change what `wish` names. Raises SCHEDULE_NOT_FOUND, INVALID_CRON, INVALID_FIELD."""
@@ -76,7 +77,7 @@ class RecurringService:
         changed = await self._recurring.update(
             topic, name, lambda before, now_ms: _revised(before, wish, topic, now_ms)
         )
-        return self._view(changed, topic)
+        return self._view(changed, topic, principal)
 
     async def describe(self, topic_name: str, name: str, principal: Principal) -> RecurringView:
         """Raises SCHEDULE_NOT_FOUND."""
@@ -89,13 +90,13 @@ class RecurringService:
             found = self._metadata.recurring.find(topic.id, name)
         if found is None:
             raise self._recurring.no_such(topic, name)
-        return self._view(found, topic)
+        return self._view(found, topic, principal)
 
     async def list(self, topic_name: str, principal: Principal, *, limit: int, after: str) -> RecurringListing:
         """By name."""
         topic = await self._catalog.topic(topic_name, principal, Action.LOOK, field="topic")
         found = [each for each in self._metadata.recurring.of_topic(topic.id) if each.name > after]
-        views = [self._view(each, topic) for each in found[:limit]]
+        views = [self._view(each, topic, principal) for each in found[:limit]]
         for view in views:
             view.message = UNSET
         return RecurringListing(views, views[-1].schedule if len(found) > limit else None)
@@ -107,7 +108,7 @@ class RecurringService:
         check_plain_name(name, field="schedule")
         await self._recurring.delete(await self._catalog.topic(topic_name, principal, Action.SEND, field="topic"), name)
 
-    def _view(self, schedule: RecurringSchedule, topic: Topic) -> RecurringView:
+    def _view(self, schedule: RecurringSchedule, topic: Topic, principal: Principal) -> RecurringView:
         rule = schedule.rule
         view = RecurringView(
             schedule=schedule.name,
@@ -115,8 +116,9 @@ class RecurringService:
             partition=schedule.home,
             missed=schedule.missed,
             created_at=schedule.created_at_ms,
-            message=_template_view(schedule.record),
         )
+        if principal.may_on_topic(Action.RECEIVE, topic.name):
+            view.message = _template_view(schedule.record)
         if rule.cron is not None:
             view.cron, view.time_zone = rule.cron, rule.time_zone
         else:

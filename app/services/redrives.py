@@ -107,12 +107,14 @@ class RedriveService:
 
     async def _letters_topic(self, group: Group, name: str | None, principal: Principal) -> Topic:
         if name is not None:
+            principal.require_on_topic(Action.RECEIVE, name)  # it is read where it is sent
             return await self._catalog.topic(name, principal, Action.SETTLE, field="topic")
         ending, chosen = f".{local_name(group.name)}.dlq", group.settings.dead_letter_topic
         found = [
             topic
             for topic in self._catalog.topics_beside(group, principal, Action.SETTLE)
-            if topic.name.endswith(ending) or topic.name == chosen
+            if (topic.name.endswith(ending) or topic.name == chosen)
+            and principal.may_on_topic(Action.RECEIVE, topic.name)
         ]
         if len(found) != 1:
             names = [topic.name for topic in found[:10]]

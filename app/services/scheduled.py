@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from acklog.wire.identifiers import MessageId, ScheduleId
 from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
 from app.auth.principal import Principal
 from app.calls.scheduled import MoveInTime, ScheduledCursor, ScheduledListing, ScheduledRange, ScheduledView
 from app.gateway.dependencies import Gateway
@@ -34,7 +35,7 @@ CursorText = Callable[[ScheduledCursor], str]
 
 
 class ScheduledService:
-    """Calls raise ServerError."""
+    """Calls raise ServerError. What is in a message is shown to whoever may receive it, whatever else they may do."""
 
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
         self._metadata = gateway.metadata
@@ -74,16 +75,16 @@ class ScheduledService:
         found.sort(key=lambda each: each[:3])
         shown = found[: page.limit]
         next_ = ScheduledCursor(*shown[-1][:3]) if shown and (has_more or len(found) > page.limit) else None
-        views = [_view(item, topic, number, _name_of(item, topic, number)) for _, number, _, item in shown]
+        views = [_view(item, topic, number, _name_of(item, topic, number), principal) for _, number, _, item in shown]
         return ScheduledListing(_each_once(views), pending, None if next_ is None else cursor_text(next_))
 
     async def look(self, name: str, schedule_id: ScheduleId, principal: Principal) -> ScheduledView:
         topic = await self._catalog.topic(name, principal, Action.RECEIVE, field="topic")
-        return await self._ask(topic, schedule_id, "look")
+        return await self._ask(topic, schedule_id, "look", principal)
 
     async def cancel(self, name: str, schedule_id: ScheduleId, principal: Principal) -> ScheduledView:
         topic = await self._catalog.topic(name, principal, Action.SEND, field="topic")
-        return await self._ask(topic, schedule_id, "cancel")
+        return await self._ask(topic, schedule_id, "cancel", principal)
 
     async def move(self, name: str, schedule_id: ScheduleId, move: MoveInTime, principal: Principal) -> ScheduledView:
         principal.require_on_topic(Action.SEND, name)
@@ -91,13 +92,14 @@ class ScheduledService:
         if at_ms >= 0:
             check_year(at_ms, self._clock.now_ms(), "deliverAt")
         topic = await self._catalog.topic(name, principal, Action.SEND, field="topic")
-        return await self._ask(topic, schedule_id, "move", at_ms=at_ms, delay_ms=delay_ms)
+        return await self._ask(topic, schedule_id, "move", principal, at_ms=at_ms, delay_ms=delay_ms)
 
     async def _ask(
         self,
         topic: Topic,
         schedule_id: ScheduleId,
         action: str,
+        principal: Principal,
         *,
         at_ms: int = -1,
         delay_ms: int = -1,
@@ -127,7 +129,7 @@ class ScheduledService:
                 item = await self._leaders.change(topic_id, number, again, deadline_ms=deadline_ms)
         except ServerError as error:
             raise _told_to_client(error, topic, number) from None
-        return _view(item, topic, number, str(schedule_id))
+        return _view(item, topic, number, str(schedule_id), principal)
 
     def _is_gone(self, topic: Topic, number: int) -> bool:
         state = self._metadata.partition(topic.id, number)
@@ -156,17 +158,21 @@ def _each_once(views: list[ScheduledView]) -> list[ScheduledView]:
     return list({view.schedule_id: view for view in views}.values())
 
 
-def _view(item: ScheduledItem, topic: Topic, number: int, name: str) -> ScheduledView:
+def _view(item: ScheduledItem, topic: Topic, number: int, name: str, principal: Principal) -> ScheduledView:
     view = ScheduledView(schedule_id=name, queue=topic.name, partition=number, state=item.state)
     if item.state == SCHEDULED:
         view.deliver_at = item.due_ms
     if item.message_offset >= 0:
         view.message_id = str(MessageId(topic.id, number, item.message_epoch, item.message_offset))
         view.offset = item.message_offset
-    record = item.record
-    if record is None:
-        return view
-    view.size = item.size_bytes
+    if item.record is not None:
+        view.size = item.size_bytes
+        if principal.may_on_topic(Action.RECEIVE, topic.name):
+            _show_message(view, item.record)
+    return view
+
+
+def _show_message(view: ScheduledView, record: Record) -> None:
     if record.key is not None:
         view.key = record.key
     if record.content_type is not None:
@@ -181,7 +187,6 @@ def _view(item: ScheduledItem, topic: Topic, number: int, name: str) -> Schedule
         view.body = Raw(record.body)
     elif record.body:
         view.body_base64 = base64.b64encode(record.body).decode("ascii")
-    return view
 
 
 def _told_to_client(error: ServerError, topic: Topic, number: int) -> ServerError:

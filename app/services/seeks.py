@@ -67,14 +67,19 @@ class SeekService:
         """Let the group go on where another one is, partition by partition; where that one has not read, it stays.
         Raises ServerError when it failed everywhere and alike, as `seek` does."""
         principal.require_on_group(Action.SEEK, name)
+        principal.require_progress_of(fields.from_group)
+        for topic in fields.topics or []:
+            principal.require_on_topic(Action.LOOK, topic)
+            principal.require_on_topic(Action.SEEK, topic)
         check_same_namespace(name, fields.from_group, field="from")
         group = await self._catalog.group(name)
         if fields.from_group == name:
             raise ServerError(ProblemCode.INVALID_FIELD, "is the group itself", field="from")
         await self._catalog.group(fields.from_group, field="from")
         found = (await self._groups.offsets(fields.from_group, fields.topics or [], principal, field="topics")).offsets
-        if not fields.topics:  # all that it may see is meant as far as it may seek there
-            found = [each for each in found if principal.may_on_topic(Action.SEEK, each.topic)]
+        # Where none is named, all that it may see is meant as far as it may seek there.
+        left_out = {each.topic for each in found if not principal.may_on_topic(Action.SEEK, each.topic)}
+        found = [each for each in found if each.topic not in left_out]
         ids = {
             each.topic: (await self._catalog.topic(each.topic, principal, Action.SEEK, field="topics")).id
             for each in found
@@ -99,7 +104,10 @@ class SeekService:
                 item.offset, item.previous, item.done_above = answer.offset, answer.previous, other.done_above or 0
             items.append(item)
         _raise_if_all_alike(faults, len(found))
-        return CopyView(group.name, fields.from_group, fields.dry_run, items, len(faults))
+        view = CopyView(group.name, fields.from_group, fields.dry_run, items, len(faults))
+        if left_out:
+            view.left_out = sorted(left_out)
+        return view
 
     async def _seek(self, group: Group, request: SeekRequest, deadline_ms: int) -> SeekResponse:
         """A seek that is relative may not be made twice, and no seek brings back what was done since the first try."""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from acklog.wire.name_patterns import covers, every_name_in, is_pattern_for
 from acklog.wire.names import SEPARATOR, full_name_fault, in_namespace, local_name, namespace_of
+from app.auth.common_patterns import common_patterns
 from app.auth.name_patterns import BitsOfPattern, NamePatterns
 from storage.groups.surroundings import TopicShape, TopicTable
 
@@ -55,6 +56,23 @@ def test_what_covers_another_is_for_all_that_it_is_for(pattern: str, other: str,
     assert covers("*", other)
     if covers(pattern, other) and is_pattern_for(other, name):
         assert is_pattern_for(pattern, name)
+
+
+@given(st.lists(PATTERNS, max_size=5), st.lists(PATTERNS, max_size=5), NAMES)
+def test_what_two_lists_are_both_for(first: list[str], second: list[str], name: str) -> None:
+    found = common_patterns(tuple(first), tuple(second)) or ()
+    if any(is_pattern_for(each, name) for each in found):
+        assert any(is_pattern_for(each, name) for each in first)
+        assert any(is_pattern_for(each, name) for each in second)
+    certain = {one for one in first for other in second if covers(other, one)}
+    certain |= {one for one in second for other in first if covers(other, one)}
+    assert set(found) == certain
+    assert len(found) == len(certain)
+
+
+@given(st.none() | st.lists(PATTERNS, max_size=5).map(tuple))
+def test_what_a_list_and_everything_are_both_for(patterns: tuple[str, ...] | None) -> None:
+    assert common_patterns(None, patterns) == common_patterns(patterns, None) == patterns
 
 
 @given(PARTS, NAMES)

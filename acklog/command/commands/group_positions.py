@@ -12,7 +12,7 @@ from acklog.command.lag_view import lag_table
 from acklog.command.quantities import count_text
 from acklog.command.session import Session, session_of
 from acklog.command.topic_names import complete_groups, complete_topics
-from acklog.command.views import Cell, Column, Sentence, Table
+from acklog.command.views import Cell, Column, Sentence, Table, View
 from acklog.wire.limits import PARTITIONS_MAX
 
 if TYPE_CHECKING:
@@ -143,7 +143,10 @@ def group_lag(
 def _show_copy(session: Session, result: "CopyResult") -> None:
     moved = count_text(len(result.offsets) - result.failed, "partition")
     verdict = f"{'Would be' if result.dry_run else 'Done'}: {result.group} as {result.from_group} in {moved}."
-    session.output.show(result, _copies(result), Sentence(verdict, "" if result.dry_run else "good"))
+    views: list[View] = [_copies(result), Sentence(verdict, "" if result.dry_run else "good")]
+    if result.left_out:
+        views.append(Sentence(f"Left out, as the token may not seek there: {', '.join(result.left_out)}.", "warning"))
+    session.output.show(result, *views)
     if result.failed:
         raise CommandError(f"{count_text(result.failed, 'partition')} could not be moved")
 

@@ -58,6 +58,8 @@ def _group(action: Action) -> Need:
 
 _PROGRESS = Need((Action.LOOK, Action.RECEIVE), On.GROUP)
 _SHOWN_TOPICS = "shows the topics that the token may look at; look on those that are named"
+_SHOWN_KEYS = "shows keys to who has receive on the topic, too"
+_SHOWN_MESSAGE = "shows the message to who has receive on it, too"
 _ON_TOPIC = {
     Action.SEND: (_topic(Action.SEND),),
     Action.RECEIVE: (_topic(Action.RECEIVE),),
@@ -73,8 +75,8 @@ _SEEKS = Needed(
 )
 _GIVING = "and every right that the token has or gets: patterns as they stand there, or the action everywhere"
 _DEAD_LETTERS = (
-    "with `deadLetterTopic`, manage on that topic and on those that the group reads; and none of it may be denied on "
-    "some topics"
+    "with `deadLetterTopic`, manage on that topic, and manage and receive on those that the group reads; and none of "
+    "it may be denied on some topics"
 )
 
 NEEDED: Mapping[str, Needed] = {
@@ -85,11 +87,11 @@ NEEDED: Mapping[str, Needed] = {
     "giveBack": Needed(_BOTH[Action.SETTLE]),
     "extend": Needed(_BOTH[Action.SETTLE]),
     "listSchedules": Needed(_ON_TOPIC[Action.LOOK]),
-    "putSchedule": Needed(_ON_TOPIC[Action.SEND]),
-    "updateSchedule": Needed(_ON_TOPIC[Action.SEND]),
+    "putSchedule": Needed(_ON_TOPIC[Action.SEND], _SHOWN_MESSAGE),
+    "updateSchedule": Needed(_ON_TOPIC[Action.SEND], _SHOWN_MESSAGE),
     "describeSchedule": Needed(_ON_TOPIC[Action.RECEIVE]),
     "deleteSchedule": Needed(_ON_TOPIC[Action.SEND]),
-    "listScheduled": Needed(_ON_TOPIC[Action.LOOK]),
+    "listScheduled": Needed(_ON_TOPIC[Action.LOOK], "shows keys, headers and tags to who has receive on it, too"),
     "lookAtScheduled": Needed(_ON_TOPIC[Action.RECEIVE]),
     "cancelScheduled": Needed(_ON_TOPIC[Action.SEND]),
     "moveScheduled": Needed(_ON_TOPIC[Action.SEND]),
@@ -121,13 +123,15 @@ NEEDED: Mapping[str, Needed] = {
     "seekGroupByPost": _SEEKS,
     "groupDemand": Needed((_PROGRESS,), _SHOWN_TOPICS),
     "copyPosition": Needed(
-        (_group(Action.SEEK),), "look or receive on the group `from`; look and seek on `topics`, or on what is copied"
+        (_group(Action.SEEK),),
+        "look or receive on the group `from`; look and seek on each of `topics`; without, "
+        "shows topics that the token may look at, and copies where it may seek",
     ),
-    "listBlocked": Needed((_PROGRESS,), _SHOWN_TOPICS),
-    "releaseBlocked": Needed(_BOTH[Action.SEEK]),
-    "skipBlocked": Needed(_BOTH[Action.SEEK]),
+    "listBlocked": Needed((_PROGRESS,), f"{_SHOWN_TOPICS}; {_SHOWN_KEYS}"),
+    "releaseBlocked": Needed(_BOTH[Action.SEEK], _SHOWN_KEYS),
+    "skipBlocked": Needed(_BOTH[Action.SEEK], _SHOWN_KEYS),
     "startRedrive": Needed(
-        (_group(Action.SEND), _group(Action.SETTLE), _topic(Action.SETTLE)),
+        (_group(Action.SEND), _group(Action.SETTLE), _topic(Action.SETTLE), _topic(Action.RECEIVE)),
         "the topic is that of the letters; send on `to`, or on wherever a letter came from",
     ),
     "listRedrives": Needed((_PROGRESS,), "shows jobs of topics that the token may do anything with"),
@@ -136,7 +140,7 @@ NEEDED: Mapping[str, Needed] = {
     "listMembers": Needed((_PROGRESS,), "shows topics that the token may do anything with"),
     "joinGroup": Needed(_BOTH[Action.RECEIVE], "on each of `topics`; `patterns` are those of the token's rights"),
     "leaveGroup": Needed((_group(Action.RECEIVE),)),
-    "heartbeat": Needed((_group(Action.RECEIVE),)),
+    "heartbeat": Needed((_group(Action.RECEIVE),), "shows topics that the token may do anything with"),
     "lookAtCluster": Needed((Need((Action.LOOK,), On.CLUSTER),), "shows topics that the token may look at"),
     "planMoves": Needed((Need((Action.LOOK,), On.CLUSTER),), "look on topics of `moves`"),
     "drainNode": _STEERING,
