@@ -293,11 +293,17 @@ class LogRecovery:
 
         What was read is written again first: if the last process ended because a sync had failed, the kernel may
         hold those pages as clean, and syncing them would do nothing.
+
+        What is gone has to stay so, too. A process that was killed while it took an append back, or cut the log, has
+        left a shorter last segment and fewer names, of which nothing shows whether they were synced; else a power loss
+        would bring back, behind the end that is reported, what nobody was told of. An orderly stop leaves no doubt.
         """
         state = self.state
         segments = list(state.dirty_segments)
         for segment in segments:
             self._write_again(segment)
+        if not self._report.was_clean and state.active not in state.dirty_segments:
+            segments.append(state.active)
         state.has_files = bool(state.log_end)
         # A segment that the recovery point does not name may be an empty one that nobody has synced the name of.
         has_new_segment = state.has_files and state.active.base_offset != self._durable_segment

@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from cluster.model import keys
+from cluster.model.codec import decode
 from cluster.model.projected_offsets import ProjectedOffsets
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore
@@ -44,8 +45,13 @@ class GroupLags:
         except CoordinationError as error:
             logger.warning("group_lag_unknown", group_id=group_id, reason=str(error))
             return
-        decode = msgspec.json.Decoder(ProjectedOffsets).decode
-        self._progress[group_id] = {item.key.removeprefix(prefix): decode(item.value) for item in items}
+        progress: dict[str, ProjectedOffsets] = {}
+        for item in items:
+            try:
+                progress[item.key.removeprefix(prefix)] = decode(ProjectedOffsets, item.value)
+            except msgspec.DecodeError as error:  # of one topic; the others are known (rule R40)
+                logger.warning("group_lag_unknown", group_id=group_id, key=item.key, reason=str(error))
+        self._progress[group_id] = progress
 
     def of(self, group_id: str, places: Collection[Place]) -> Mapping[Place, int]:
         """Of every place."""

@@ -11,9 +11,10 @@ import msgspec
 import structlog
 
 from cluster.model import keys
+from cluster.model.codec import decode
 from cluster.model.projected_offsets import FirstContact, ProjectedOffsets, ProjectedPartition
 from cluster.ports.clock import Clock
-from cluster.ports.coordination import Compare, CompareTarget, CoordinationError, CoordinationStore, Put
+from cluster.ports.coordination import Compare, CompareTarget, CoordinationError, CoordinationStore, KeyValue, Put
 from storage.node.replicas.led_partition import Partition
 
 logger = structlog.get_logger(__name__)
@@ -35,19 +36,16 @@ class OffsetProjection:
     async def read(self, group_id: str, topic_id: str) -> dict[int, ProjectedPartition]:
         """The progress per partition, as last projected. Empty when the store cannot say."""
         try:
-            item = await self._store.get(keys.offsets(group_id, topic_id))
-        except CoordinationError as error:
+            value = await self.known(group_id, topic_id)
+            return {} if value is None else {int(number): each for number, each in value.partitions.items()}
+        except (CoordinationError, ValueError) as error:
             logger.warning("offset_store_unreadable", group_id=group_id, topic_id=topic_id, reason=str(error))
             return {}
-        if item is None:
-            return {}
-        value = msgspec.json.decode(item.value, type=ProjectedOffsets)
-        return {int(number): projected for number, projected in value.partitions.items()}
 
     async def known(self, group_id: str, topic_id: str) -> ProjectedOffsets | None:
         """None: the group has not read the topic yet. Raises CoordinationError where the store cannot say."""
         item = await self._store.get(keys.offsets(group_id, topic_id))
-        return None if item is None else msgspec.json.decode(item.value, type=ProjectedOffsets)
+        return None if item is None else _decoded(item)
 
     async def note_first_contact(self, group_id: str, topic_id: str, contact: FirstContact) -> bool:
         """Durable on return. False: another node has noted one meanwhile. Raises CoordinationError."""
@@ -104,7 +102,7 @@ class OffsetProjection:
         key = keys.offsets(group_id, topic_id)
         for _ in range(CONFLICT_RETRIES):
             item = await self._store.get(key)
-            known = msgspec.json.decode(item.value, type=ProjectedOffsets) if item is not None else ProjectedOffsets({})
+            known = ProjectedOffsets({}) if item is None else _decoded(item)
             merged = dict(known.partitions)
             for number, mine in projected.items():
                 theirs = merged.get(str(number))
@@ -118,3 +116,12 @@ class OffsetProjection:
                     written[number] = (mine.offset, mine.done_above, mine.generation)
                 return
         raise CoordinationError(f"{CONFLICT_RETRIES} conflicts in a row")
+
+
+def _decoded(item: KeyValue) -> ProjectedOffsets:
+    """Raises CoordinationError for a value that is damaged or of a newer version: it says nothing, and is not written
+    over."""
+    try:
+        return decode(ProjectedOffsets, item.value)
+    except msgspec.DecodeError as error:
+        raise CoordinationError(f"the value of {item.key} is not understood: {error}") from error

@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -519,3 +520,20 @@ TestLogAgainstModel = LogAgainstModel.TestCase
 TestLogAgainstModel.settings = settings(
     PROFILE, print_blob=False, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
+
+
+@pytest.mark.parametrize("key", KEYS[:2], ids=str)
+def test_what_a_start_did_not_find_stays_gone(key: LogKey) -> None:
+    """Found: the process ends while an append is taken back on a full disk, and the power fails in the second start
+    that follows. What was cut off by then was there again in the third."""
+    steps = LogAgainstModel()
+    steps.begin(1869)
+    steps.restart(power_loss=False, crashes=[])
+    steps.limit_space(3000)
+    steps.remove_before(KEYS[0], 0.2776)
+    steps.crash_after(10)
+    steps.append([(key, [400, 400, 5000, 9])], reserved=False)
+    steps.limit_space(0)
+    steps.restart(power_loss=False, crashes=[])
+    steps.restart(power_loss=False, crashes=[0, 4])
+    steps.teardown()

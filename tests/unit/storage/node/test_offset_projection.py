@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
+import pytest
 
 from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
-from cluster.ports.coordination import Compare, CoordinationError, Operation, TransactionResult
+from cluster.ports.coordination import Compare, CoordinationError, Delete, Operation, Put, TransactionResult
 from cluster.stores.memory_store import MemoryStore
 from cluster.stores.store_settings import StoreSettings
 from storage.node.offset_projection import OffsetProjection
@@ -128,6 +129,44 @@ async def test_what_could_not_be_written_is_tried_again_and_what_is_written_is_n
     for _ in range(3):
         await node.flush([])
     assert (written, (await stored(nodes)).offset) == (1, 20)
+
+
+KEY = "/acklog/offsets/group/topic"
+DAMAGED = [b"", b"{", b"[]", b'{"partitions":{"0":{"offset":"nine"}}}', b"\xff" * 40]
+
+
+@pytest.mark.parametrize("value", DAMAGED)
+async def test_a_value_that_is_not_understood_says_nothing_and_is_not_written_over(value: bytes) -> None:
+    """A newer version may have written it. Another group's progress is projected all the same (rule R40)."""
+    nodes = Nodes()
+    node = nodes.node()
+    await nodes.store.transact([], [Put(KEY, value)])
+    beside = cast(Partition, Led(Host(1), Groups(5, 30), topic_id="beside"))
+    await node.flush([led(epoch=1, applied=5, progress=20), beside])
+    assert await node.read("group", "topic") == {}
+    with pytest.raises(CoordinationError, match="not understood"):
+        await node.known("group", "topic")
+    item = await nodes.store.get(KEY)
+    assert item is not None
+    assert item.value == value
+    assert (await node.read("group", "beside"))[0].offset == 30
+
+
+async def test_what_it_stood_in_the_way_of_is_written_when_it_is_gone() -> None:
+    nodes = Nodes()
+    node = nodes.node()
+    await nodes.store.transact([], [Put(KEY, b"{")])
+    await node.flush([led(epoch=1, applied=5, progress=20)])
+    await nodes.store.transact([], [Delete(KEY)])
+    await node.flush([])
+    assert (await stored(nodes)).offset == 20
+
+
+async def test_a_partition_that_is_no_number_says_nothing() -> None:
+    nodes = Nodes()
+    value = b'{"partitions":{"first":{"offset":9,"doneAbove":0,"leaderEpoch":1,"version":1}}}'
+    await nodes.store.transact([], [Put(KEY, value)])
+    assert await nodes.node().read("group", "topic") == {}
 
 
 def test_progress_is_projected_of_partitions_in_which_something_was_decided_and_of_no_others() -> None:
