@@ -28,7 +28,7 @@ from app.processes.required_tokens import tokens_of
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import Tracing, instance_of, start_tracing
-from app.processes.welcome import Welcome
+from app.processes.welcome import ServerWelcome
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from cluster.ports.runtime import SteadyClock, SystemEntropy
@@ -60,13 +60,10 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     tls = ProcessTls.load(tls_options, clock=clock, in_thread=io.run)
     jwt = jwt_of(settings, process.loaded.make(JwtOptions), clock=clock, in_thread=io.run)
     disk = _locked_disk(settings, figures)
+    blocking = ThreadExecutor(threads=1, name="acklog-sqlite")
+    ballast_bytes = node_settings.log_store.ballast_bytes
     store = await open_store(
-        settings.data_dir,
-        disk,
-        io=io,
-        blocking=ThreadExecutor(threads=1, name="acklog-sqlite"),
-        clock=clock,
-        ballast_bytes=node_settings.log_store.ballast_bytes,
+        settings.data_dir, disk, io=io, blocking=blocking, clock=clock, ballast_bytes=ballast_bytes
     )
     embedded = await start_embedded(
         store=store,
@@ -97,7 +94,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
 
     server = HttpServer(
         gateway_config(embedded.gateway, backlog=plan.backlog),
-        on_listening=partial(_welcome, Welcome.of(settings, tls_options), manager),
+        on_listening=partial(_welcome, ServerWelcome.of(settings, tls_options), manager),
         before_stop=partial(_begin_shutdown, embedded, manager),
         after_stop=close,
         tls=tls.listening(opening_max=plan.backlog),
@@ -171,7 +168,7 @@ def run(settings: Settings, node_settings: NodeSettings, process: ConfiguredProc
     run_process(serve(settings, node_settings, process))
 
 
-def _welcome(welcome: Welcome, manager: ServiceManager, port: int) -> None:
+def _welcome(welcome: ServerWelcome, manager: ServiceManager, port: int) -> None:
     sys.stdout.write(welcome.text(port))
     sys.stdout.flush()
     manager.ready()

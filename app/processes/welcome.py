@@ -16,7 +16,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome:
+class ServerWelcome:
     """`tls` is complete; `hosts` are those of its certificate."""
 
     settings: Settings
@@ -24,7 +24,7 @@ class Welcome:
     hosts: Sequence[str] = ()
 
     @classmethod
-    def of(cls, settings: Settings, tls: TlsOptions) -> "Welcome":
+    def of(cls, settings: Settings, tls: TlsOptions) -> "ServerWelcome":
         """Reads the certificate, which blocks."""
         return cls(settings, tls, _hosts_in(tls.tls_certificate_file) if tls.is_on else ())
 

@@ -48,8 +48,6 @@ ALLOWED = {
     ("storage/rpc/tls_transport.py", "create_connection"): "is the real transport",
     ("storage/rpc/tls_transport.py", "socket"): "is the real transport",
     ("cluster/tls/tls_listener.py", "socket"): "is the real transport's listener, and that of HTTP",
-    ("cluster/tls/tls_files.py", "pathlib"): "reads certificates before the event loop serves, or on another thread",
-    ("cluster/tls/tls_files.py", "read_bytes"): "reads certificates before the event loop serves, or on another thread",
     ("app/processes/certificate_time.py", "open"): "reads a certificate on another thread, to say when it ends",
     ("app/processes/welcome.py", "open"): "reads the names in a certificate once, at the start",
     ("app/jwt/key_file.py", "open"): "reads an issuer's keys on another thread",

@@ -7,12 +7,12 @@ import pytest
 from app.configuration.server_settings import Settings
 from app.configuration.tls_options import TlsOptions, completed
 from app.pki.host import LOOPBACK
-from app.processes.welcome import Welcome
+from app.processes.welcome import ServerWelcome
 
 PKI = completed(TlsOptions(pki="shop"), "server")
 
 
-def call_of(welcome: Welcome) -> str:
+def call_of(welcome: ServerWelcome) -> str:
     """The first one, without what it sends."""
     line = next(each for each in welcome.text(8080).splitlines() if each.startswith("  curl "))
     return line.strip().partition("/messages")[0]
@@ -39,23 +39,23 @@ def call_of(welcome: Welcome) -> str:
     ],
 )
 def test_a_name_of_the_certificate(listening: str, hosts: tuple[str, ...], call: str) -> None:
-    welcome = Welcome(Settings(host=listening), PKI, hosts)
+    welcome = ServerWelcome(Settings(host=listening), PKI, hosts)
     assert call_of(welcome) == f"curl -sS --cacert shop/ca.pem {call}"
 
 
 def test_in_clear() -> None:
-    assert call_of(Welcome(Settings(), TlsOptions())) == "curl -sS http://127.0.0.1:8080"
+    assert call_of(ServerWelcome(Settings(), TlsOptions())) == "curl -sS http://127.0.0.1:8080"
 
 
 def test_a_certificate_from_elsewhere_may_be_of_a_public_authority() -> None:
     for pki in ("", "shop"):
         tls = TlsOptions(pki=pki, tls_certificate_file="/etc/cert.pem", tls_key_file="/etc/key.pem")
-        assert call_of(Welcome(Settings(), tls, LOOPBACK)) == "curl -sS https://127.0.0.1:8080"
+        assert call_of(ServerWelcome(Settings(), tls, LOOPBACK)) == "curl -sS https://127.0.0.1:8080"
 
 
 def test_what_the_caller_has_to_show() -> None:
     tls = completed(TlsOptions(pki="our shop", tls_client_certificates="required"), "server")
-    assert call_of(Welcome(Settings(require_tokens=True), tls, LOOPBACK)) == (
+    assert call_of(ServerWelcome(Settings(require_tokens=True), tls, LOOPBACK)) == (
         "curl -sS --cacert 'our shop/ca.pem' --cert CERTIFICATE --key KEY -H 'Authorization: Bearer TOKEN' "
         "https://127.0.0.1:8080"
     )
@@ -63,4 +63,4 @@ def test_what_the_caller_has_to_show() -> None:
 
 def test_a_certificate_that_is_gone_is_no_failure() -> None:
     tls = dataclasses.replace(PKI, tls_certificate_file="no-such/server.pem")
-    assert Welcome.of(Settings(), tls).hosts == ()
+    assert ServerWelcome.of(Settings(), tls).hosts == ()
