@@ -1,6 +1,7 @@
 """One administrative act, from the request to its record."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec.structs import replace
 from starlette.types import Scope
@@ -36,7 +37,7 @@ class Act:
         self._principal = principal
         self._journal = journal
         self._metadata = metadata
-        self._before: Settings = {}
+        self._before: Settings | None = None
         self.has_begun = False
         self.is_intended = False
 
@@ -46,9 +47,11 @@ class Act:
         asked = asked_in_body(body)
         facts = self._facts = replace(self._facts, asked=self._facts.asked | asked)
         facts.names = _named(asked) | facts.names
-        self._before = snapshot(self._metadata, facts.names)
         self.has_begun = True
-        if self._journal.mode is not AuditMode.REQUIRED or not self._is_admitted():
+        if not self._is_admitted():
+            return  # nor is anything looked up, so that time does not tell what there is
+        self._before = snapshot(self._metadata, facts.names)
+        if self._journal.mode is not AuditMode.REQUIRED:
             return
         self.is_intended = True
         if not await self._journal.write(replace(facts, result=AuditResult.INTENDED)):
@@ -65,12 +68,17 @@ class Act:
             code=problem.code,
             field=problem.field,
             detail=problem.detail if status in (401, 403) else "",
-            changed=changes(self._before, snapshot(self._metadata, self._facts.names)) if self.has_begun else {},
+            changed=self._changed(),
         )
         if is_undone:
             self._journal.put(record)  # who waited for the intention in vain does not wait for this one
         else:
             await self._journal.write(record)
+
+    def _changed(self) -> dict[str, list[Any]]:
+        if self._before is None:
+            return {}
+        return changes(self._before, snapshot(self._metadata, self._facts.names))
 
     def _is_admitted(self) -> bool:
         return holds_needed(self._principal, self._facts.operation, self._facts.names)

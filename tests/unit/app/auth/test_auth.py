@@ -18,7 +18,7 @@ FILE = {
         {"name": "reader", "token": READER, "scopes": ["read"], "topics": ["orders.*"]},
         {"name": "writer", "sha256": hashlib.sha256(WRITER.encode()).hexdigest(), "scopes": ["write"]},
         {"name": "admin", "token": ADMIN, "scopes": ["admin", "read"]},
-        {"name": "keeper", "token": KEEPER, "scopes": ["admin"], "topics": ["orders.*"], "groups": ["of-*"]},
+        {"name": "keeper", "token": KEEPER, "scopes": ["admin", "read"], "topics": ["orders.*"], "groups": ["of-*"]},
     ]
 }
 

@@ -34,7 +34,7 @@ NEEDED = {
     "updateGroup": {ADMIN},
     "pauseGroup": {ADMIN},
     "resumeGroup": {ADMIN},
-    "copyPosition": {ADMIN},
+    "copyPosition": {READ, ADMIN},
     "startRedrive": {READ, WRITE},
     "releaseBlocked": {ADMIN},
     "skipBlocked": {ADMIN},
@@ -48,6 +48,8 @@ NEEDED = {
     "electUnclean": {ADMIN},
     "createToken": {ADMIN, WRITE},  # nobody gives what he does not have: the token is one for sending
     "rotateToken": {ADMIN},
+    "putNamespace": {ADMIN},
+    "updateNamespace": {ADMIN},
 }
 CALLS = {
     operation["operationId"]: (method, path)
