@@ -61,7 +61,8 @@ def test_what_is_printed_to_try_it_works(tmp_path: Path, make_server: ServerMake
     authority = OwnAuthority(tmp_path / "own pki")
     authority.issue("server", hosts=hosts)
     # Its certificate may not be for the address by which a test would ask whether it is ready.
-    server = make_server("--pki", str(authority.directory), authority=authority.ca_file)
+    options = ("--pki", str(authority.directory), "--allowed-hosts", "queue.example.org")
+    server = make_server(*options, authority=authority.ca_file)
     server.launch()
     wait_until(lambda: "/ack" in server.output(), seconds=SECONDS, what="a server")
     send, receive, _ = [line for line in server.output().splitlines() if line.startswith("  curl ")]
