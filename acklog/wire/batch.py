@@ -362,7 +362,7 @@ def decode_records(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[Rec
         content = decompress(header.codec, payload, limit_bytes=BATCH_BYTES_MAX)
     count = list_length(content, 0, len(content))
     if count != header.count or count > BATCH_RECORDS_MAX:  # or their offsets would be others', or fill the memory
-        raise BatchCorruptError(f"it says {header.count} messages and holds {count}")
+        raise BatchCorruptError(f"it says {header.count} messages and holds {max(count, 0)}")
     return _decode_records(content)
 
 

@@ -86,7 +86,7 @@ def stored_records(buffer: Buffer, header: BatchHeader, at: int = 0) -> tuple[in
         return compacted_ms, [StoredRecord(index, content, _decode_record(content)) for index, content in kept.items()]
     count = list_length(payload, 0, len(payload))
     if count != header.count or count > BATCH_RECORDS_MAX:
-        raise BatchCorruptError(f"it says {header.count} messages and holds {count}")
+        raise BatchCorruptError(f"it says {header.count} messages and holds {max(count, 0)}")
     contents = _decode_bytes(payload)
     return NEVER_MS, [StoredRecord(index, content, _decode_record(content)) for index, content in enumerate(contents)]
 

@@ -34,7 +34,7 @@ def compressed(payload: bytes, *, count: int, codec: Codec) -> tuple[bytes, Batc
     """A batch of a few kilobytes, whatever it unpacks to."""
     plain = batch_at(0, [Record(b"1")])
     header = replace(read_header(plain), count=count, flags=int(codec))
-    batch = bytes(encode_again(header, keys=b"", payload=compress(codec, payload)))
+    batch = bytes(encode_again(header, compress(codec, payload)))
     return batch, verify(batch)
 
 
