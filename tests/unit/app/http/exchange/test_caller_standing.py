@@ -19,7 +19,6 @@ WORKERS = {"name": "worker", "token": WORKER, "roles": ["consumer"]}
 WAITS = [
     "/messages?queue=orders&group=g&waitSeconds=20",
     "/messages?queue=orders&group=g&waitSeconds=20&autoAck=true",
-    "/messages?queue=orders&group=members&mode=exclusive&consumer=c&waitSeconds=20",
 ]
 BYSTANDER = "/messages?queue=orders&group=others&waitSeconds=20"
 
