@@ -7,7 +7,7 @@ from msgspec import field
 
 
 class AuditedCaller(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Whose token it was. `kind`: anyone, file or stored."""
+    """Who asked. `kind`: anyone, or by what they were let in: file, stored, jwt or certificate."""
 
     name: str
     kind: str

@@ -14,7 +14,7 @@ Settings = Mapping[str, object]
 
 
 def settings_of(value: msgspec.Struct | None, *, without: frozenset[str] = frozenset()) -> Settings:
-    """Of a topic, a group or a token, as the coordination store has it."""
+    """Of a topic, a group, a token or a namespace, as the coordination store has it."""
     return {} if value is None else dict(_leaves("", msgspec.to_builtins(_complete(value)), without))
 
 

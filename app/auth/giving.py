@@ -4,18 +4,21 @@ from collections.abc import Iterable
 
 from acklog.wire.name_patterns import covers
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal
+from app.auth.principal import Principal, PrincipalKind
 from app.auth.right import Effect, Right
 from cluster.errors import ServerError
 from cluster.model.action import Action
+
+_OF_OURS = frozenset({PrincipalKind.FILE, PrincipalKind.STORED})
 
 
 def require_giving(giver: Principal, rights: Iterable[Right], *, until_ms: int | None) -> None:
     """Each pattern that is given is one that the giver has, or of a namespace of which the giver has the action on
     everything, or the giver has it everywhere; and nothing is given for longer than the giver has it (`until_ms` None:
-    for ever). Raises ServerError FORBIDDEN."""
-    if giver.expires_at_ms is not None and (until_ms is None or until_ms > giver.expires_at_ms):
-        detail = f"the token ends at {giver.expires_at_ms} itself, and cannot give anything for longer"
+    for ever). Whom others vouch for has it beyond the end of what is shown now. Raises ServerError FORBIDDEN."""
+    ends_ms = giver.expires_at_ms if giver.kind in _OF_OURS else None
+    if ends_ms is not None and (until_ms is None or until_ms > ends_ms):
+        detail = f"the token ends at {ends_ms} itself, and cannot give anything for longer"
         raise ServerError(ProblemCode.FORBIDDEN, detail, field="expiresAt")
     for right in rights:
         if right.effect is Effect.DENY:

@@ -8,7 +8,7 @@ from app.auth.claim_patterns import ClaimUnusableError
 from app.auth.claims import Claims
 from app.auth.client_certificate import ClientCertificate
 from app.auth.identity_rule import IdentityRule
-from app.auth.principal import Principal
+from app.auth.principal import Principal, PrincipalKind
 from app.auth.right import Right
 from app.auth.rights import rights_of
 from cluster.errors import ServerError
@@ -40,7 +40,7 @@ class Identities:
             rights = [right for rule in found for right in rule.rights_with(claims)]
         except ClaimUnusableError as error:
             raise ServerError(ProblemCode.UNAUTHENTICATED, str(error)) from None
-        return _principal(JWT_PREFIX + name, found, rights, expires_at_ms)
+        return _principal(PrincipalKind.JWT, JWT_PREFIX + name, found, rights, expires_at_ms)
 
     def of_certificate(self, certificate: ClientCertificate) -> Principal | None:
         """None where no rule is for it: then it says nothing here. Raises ServerError UNAUTHENTICATED."""
@@ -55,16 +55,19 @@ class Identities:
         if not found:
             return None
         rights = [right for rule in found for right in rule.rights]
-        return _principal(CERTIFICATE_PREFIX + certificate.name, found, rights, certificate.ends_at_ms)
+        name = CERTIFICATE_PREFIX + certificate.name
+        return _principal(PrincipalKind.CERTIFICATE, name, found, rights, certificate.ends_at_ms)
 
 
 NO_IDENTITIES = Identities()
 
 
-def _principal(name: str, rules: Sequence[IdentityRule], rights: Sequence[Right], expires_at_ms: int) -> Principal:
+def _principal(
+    kind: PrincipalKind, name: str, rules: Sequence[IdentityRule], rights: Sequence[Right], expires_at_ms: int
+) -> Principal:
     """Its quotas are those of the first rule that has any."""
     if len(rights) > IDENTITY_RIGHTS_MAX:
         detail = f"the rules that are for this caller give more than {IDENTITY_RIGHTS_MAX:,} rights"
         raise ServerError(ProblemCode.UNAUTHENTICATED, detail)
     quotas = next((rule.quotas for rule in rules if rule.quotas is not None), None)
-    return Principal(name, rights_of(rights), quotas, expires_at_ms)
+    return Principal(name, rights_of(rights), quotas, expires_at_ms, kind)

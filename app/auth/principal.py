@@ -29,6 +29,8 @@ class PrincipalKind(Enum):
     ANYONE = "anyone"  # nobody is asked for a token
     FILE = "file"
     STORED = "stored"
+    JWT = "jwt"  # an issuer has signed who it is
+    CERTIFICATE = "certificate"
 
 
 @dataclass(frozen=True, slots=True)

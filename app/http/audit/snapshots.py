@@ -3,10 +3,10 @@
 from app.audit.changes import Settings, settings_of
 from cluster.metadata.metadata_view import MetadataView
 
-_OF_TOPIC = frozenset({"id", "name", "createdAtMs", "mapping", "earlierMappings", "orderedMappings"})
-_OF_GROUP = frozenset({"id", "name", "createdAtMs"})
-_OF_TOKEN = frozenset({"id", "name", "createdAtMs", "secrets"})
-"""What is no setting; and of a token what could help anybody to be let in."""
+_ALWAYS = frozenset({"id", "name", "createdAtMs"})
+_OF_TOPIC = _ALWAYS | {"mapping", "earlierMappings", "orderedMappings", "dataKeys"}
+_OF_TOKEN = _ALWAYS | {"secrets"}
+"""What is no setting; and what could help anybody to be let in, or to read what was meant to be gone with its key."""
 
 
 def snapshot(metadata: MetadataView, names: dict[str, str]) -> Settings:
@@ -19,9 +19,11 @@ def snapshot(metadata: MetadataView, names: dict[str, str]) -> Settings:
             order = metadata.steering.orders(topic.id).get(_number(names["partition"]))
             found |= {"moveTo": None if order is None else list(order.replicas)}
     if "group" in names:
-        found |= settings_of(metadata.group(names["group"]), without=_OF_GROUP)
+        found |= settings_of(metadata.group(names["group"]), without=_ALWAYS)
     if "token" in names:
         found |= settings_of(metadata.tokens.find(names["token"]), without=_OF_TOKEN)
+    if "namespace" in names:
+        found |= settings_of(metadata.namespaces.find(names["namespace"]), without=_ALWAYS)
     if "node" in names:
         found |= {"draining": _number(names["node"]) in metadata.steering.membership.drain_items}
     if not names:

@@ -12,9 +12,10 @@ from acklog.wire.problems import ProblemCode
 from app.auth.claim_patterns import ClaimUnusableError, filled
 from app.auth.claims import texts_of
 from app.auth.client_certificate import ClientCertificate
+from app.auth.giving import require_giving
 from app.auth.identities import CERTIFICATES_KNOWN_MAX, IDENTITY_RIGHTS_MAX, RULES_MAX, Identities
 from app.auth.identity_entry import CONDITIONS_MAX
-from app.auth.principal import Principal, TokenQuotas
+from app.auth.principal import Principal, PrincipalKind, TokenQuotas
 from app.auth.tokens import TokensFileError, TokenTable, parse_token_table
 from cluster.errors import ServerError
 from cluster.model.action import Action
@@ -229,3 +230,20 @@ def test_another_file_is_another_set_of_rules() -> None:
 
 def test_texts_of_a_claim() -> None:
     assert texts_of({"a": {"b": [1, True, "c", 2.5, None]}}, "a.b") == ("1", "true", "c")
+
+
+def test_records_tell_them_from_holders_of_tokens() -> None:
+    rules = rules_of({"claims": {"a": "b"}, "roles": ["viewer"]}, {"certificates": ["orders"], "roles": ["viewer"]})
+    certificate = rules.of_certificate(ClientCertificate("orders", 1))
+    assert certificate is not None
+    assert certificate.kind is PrincipalKind.CERTIFICATE
+    assert rules.of_claims("alice", {"a": "b"}, expires_at_ms=1).kind is PrincipalKind.JWT
+
+
+def test_who_is_vouched_for_gives_for_longer_than_this_token_lives() -> None:
+    """It ends in minutes, and who showed it comes back with another one. A token of ours is its holder's end."""
+    passing = caller({"a": "b"}, claims={"a": "b"}, roles=["admin"])
+    rights = passing.rights.rights
+    require_giving(passing, rights, until_ms=None)
+    with pytest.raises(ServerError, match="cannot give anything for longer"):
+        require_giving(Principal("ours", passing.rights, None, 1), rights, until_ms=None)

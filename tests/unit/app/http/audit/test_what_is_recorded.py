@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+from msgspec.structs import replace
+
+from cluster.model.values import DataKey
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.http.audit.audited_world import ADMIN, AUDITOR, PRODUCER, audited_world, bearer, records_of
 
@@ -37,6 +40,25 @@ async def test_settings_are_there_before_and_after(serve: Any) -> None:
         assert changed["asked"] == {"allowDataLoss": "true", **body}
         await client.delete("/topics/orders", headers=HEADERS)
         assert (await last_of(client))["changed"]["partitions"] == [4, None]
+
+
+async def test_namespaces_likewise(serve: Any) -> None:
+    async with serve(audited_world()) as client:
+        await client.put("/namespaces/shop", json={"settings": {"topicsMax": 3}}, headers=HEADERS)
+        assert (await last_of(client))["changed"]["settings.topicsMax"] == [None, 3]
+        await client.patch("/namespaces/shop", json={"settings": {"topicsMax": 5}}, headers=HEADERS)
+        assert (await last_of(client))["changed"] == {"settings.topicsMax": [3, 5]}
+
+
+async def test_no_record_holds_a_data_key(serve: Any) -> None:
+    """Not a wrapped one either: it goes with its topic, and a record stays."""
+    world = audited_world()
+    async with serve(world) as client:
+        await client.put("/topics/orders", json={"partitions": 1}, headers=HEADERS)
+        topic = world.metadata.topics_by_name["orders"]
+        world.metadata.topics_by_name["orders"] = replace(topic, data_keys=(DataKey(1, b"wrapped", "m", 0),))
+        await client.delete("/topics/orders", headers=HEADERS)
+        assert "dataKeys" not in (await last_of(client))["changed"]
 
 
 async def test_groups_tokens_and_the_cluster_likewise(serve: Any) -> None:
