@@ -24,6 +24,17 @@ def refused_start(server: ServerProcess) -> tuple[int, str]:
     return code, server.output()
 
 
+def test_pages_that_are_named_may_call_it(make_server: ServerMaker) -> None:
+    page = {"Origin": "https://shop.example", "Sec-Fetch-Site": "cross-site"}
+    with make_server("--cors-origins", page["Origin"]) as server:
+        may = server.request("OPTIONS", "/messages", headers={**page, "Access-Control-Request-Method": "POST"})
+        sent = server.request("POST", "/messages", {"queue": "orders", "body": 1}, headers=page)
+        other = server.request("POST", "/messages", {}, headers={**page, "Origin": "https://other.example"})
+        server.stop()
+    assert [each.status for each in (may, sent, other)] == [200, 201, 403]
+    assert may.headers["access-control-allow-origin"] == sent.headers["access-control-allow-origin"] == page["Origin"]
+
+
 class TestWelcome:
     def test_it_names_the_address_and_the_data_directory(self, server: ServerProcess) -> None:
         text = server.output()

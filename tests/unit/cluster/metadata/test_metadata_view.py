@@ -6,6 +6,7 @@ import pytest
 from cluster.metadata.metadata_view import MetadataView, MetadataViewSettings
 from cluster.model import keys
 from cluster.model.codec import encode
+from cluster.model.stored_token import StoredToken
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
 from cluster.ports.coordination import CompactedError, CoordinationUnavailableError, Delete, Put
 from cluster.stores.memory_store import MemoryStore
@@ -224,6 +225,8 @@ async def test_an_unreachable_store_loses_no_change(store: FlakyStore, view: Met
 
 
 async def test_after_a_compaction_it_lists_again(store: FlakyStore, view: MetadataView, clock: ManualClock) -> None:
+    told_of_tokens = []
+    view.subscribe_to_tokens(lambda: told_of_tokens.append(view.revision))
     await view.wait_for(await write(store, put_topic(topic("a", "t1")), put_topic(topic("b", "t2"))))
     store.before["watch"] = [CompactedError(99)]
     old = store.store
@@ -233,11 +236,29 @@ async def test_after_a_compaction_it_lists_again(store: FlakyStore, view: Metada
     await old.close()
     await clock.advance_ms(1_000)
     assert [each.name for each in view.topics()] == ["c"]
+    assert told_of_tokens, "some may be gone without an event"
     told = []
     view.subscribe(lambda: told.append(view.revision))
     revision = await write(store, put_topic(topic("d", "t4")))
     await view.wait_for(revision)
     assert told == [revision]
+
+
+async def test_who_wants_to_hear_of_tokens_hears_of_nothing_else(store: FlakyStore, view: MetadataView) -> None:
+    told = []
+    stop = view.subscribe_to_tokens(lambda: told.append(view.revision))
+    await view.wait_for(await write(store, put_topic(topic("a", "t1"))))
+    assert told == []
+    made = await write(
+        store, Put(keys.stored_token("shop"), encode(StoredToken(id="x", name="shop", created_at_ms=0, secrets=())))
+    )
+    await view.wait_for(made)
+    revoked = await write(store, Delete(keys.stored_token("shop")))
+    await view.wait_for(revoked)
+    assert told == [made, revoked]
+    stop()
+    await view.wait_for(await write(store, Delete(keys.stored_token("none"))))
+    assert told == [made, revoked]
 
 
 async def test_a_listener_that_fails_stops_the_view_loudly(store: FlakyStore, view: MetadataView) -> None:

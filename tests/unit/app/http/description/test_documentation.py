@@ -81,6 +81,7 @@ async def test_each_has_a_type_a_tag_and_a_policy(client: httpx2.AsyncClient) ->
         assert int(answer.headers["content-length"]) == len(answer.content) > 0
         assert answer.headers["cache-control"] == "no-cache"
         assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-opener-policy"] == "same-origin"
         assert answer.headers["content-security-policy"] == POLICY
         assert re.fullmatch(r'"[0-9a-f]{32}"', answer.headers["etag"])
 

@@ -6,9 +6,15 @@ from typing import Any
 
 import httpx2
 import pytest
+from starlette.requests import Request
 
+from acklog.wire.problems import ProblemCode
 from app.auth.tokens import parse_token_table
 from app.http.application import create_app
+from app.http.exchange.caller_standing import CallerStanding
+from app.http.exchange.http_services import HttpServices
+from app.http.exchange.request import RequestHeaders
+from cluster.errors import ServerError
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of
@@ -100,3 +106,15 @@ async def test_rights_that_change_are_for_the_next_request() -> None:
         await settle()
         assert not waiting.done()
         waiting.cancel()
+
+
+def test_of_one_that_was_revoked_before_the_wait_began() -> None:
+    """While it was looked whether there is something already."""
+    tokens = table(ADMINS, WORKERS)
+    services = HttpServices(MemoryWorld(tokens=tokens).gateway)
+    scope = {"type": "http", "headers": [(b"authorization", f"Bearer {WORKER}".encode())]}
+    standing = CallerStanding(RequestHeaders(Request(scope)), services.callers)
+    tokens.adopt(table(ADMINS))
+    told: list[ServerError] = []
+    standing.watch(told.append)()
+    assert [each.code for each in told] == [ProblemCode.UNAUTHENTICATED]
