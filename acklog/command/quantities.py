@@ -6,7 +6,8 @@ from acklog.command.failures import UsageError
 from acklog.command.times import duration_text
 
 UNLIMITED = -1
-_UNLIMITED_WORDS = {"unlimited", "-1"}
+UNLIMITED_TEXT = "unlimited"
+_UNLIMITED_WORDS = {UNLIMITED_TEXT, "-1"}
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _UNITS_BYTES = {
     "": 1,
@@ -64,13 +65,13 @@ def parse_numbers(text: str, *, field: str) -> list[int]:
 
 def limit_text(duration_ms: int) -> str:
     """A duration that may be -1."""
-    return "unlimited" if duration_ms == UNLIMITED else duration_text(duration_ms)
+    return UNLIMITED_TEXT if duration_ms == UNLIMITED else duration_text(duration_ms)
 
 
 def size_text(size_bytes: int) -> str:
     """`1536` as "1.5 KiB"; -1 as "unlimited"."""
     if size_bytes == UNLIMITED:
-        return "unlimited"
+        return UNLIMITED_TEXT
     for name, step in _STEPS:
         if size_bytes >= step:
             return f"{size_bytes / step:.1f} {name}".replace(".0 ", " ")

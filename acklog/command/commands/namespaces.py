@@ -8,7 +8,7 @@ import typer
 from acklog.command.arguments import YesOption
 from acklog.command.confirmation import confirm
 from acklog.command.failures import UsageError
-from acklog.command.quantities import UNLIMITED, size_text
+from acklog.command.quantities import UNLIMITED_TEXT, size_text
 from acklog.command.quotas import QuotaBytesOption, QuotaMessagesOption, QuotaRequestsOption, parse_per_second
 from acklog.command.session import session_of
 from acklog.command.times import clock_text
@@ -19,7 +19,6 @@ from acklog.wire.limits import NAMESPACE_COUNT_MAX
 
 if TYPE_CHECKING:
     from acklog.namespaces import Namespace, NamespaceChanges
-
 
 command = CommandTyper(
     name="namespaces", help="Namespaces: the topics and groups of one tenant each.", no_args_is_help=True
@@ -153,10 +152,10 @@ def _changes(
 
 def _count(text: str, *, field: str) -> int | None:
     """None for no limit. Raises UsageError."""
-    if text == UNLIMITED:
+    if text == UNLIMITED_TEXT:
         return None
     if not text.isdecimal() or int(text) > NAMESPACE_COUNT_MAX:
-        hint = f"It may be 0 to {NAMESPACE_COUNT_MAX:,}, or {UNLIMITED}."
+        hint = f"It may be 0 to {NAMESPACE_COUNT_MAX:,}, or {UNLIMITED_TEXT}."
         raise UsageError(f"{text!r} is no limit", field=field, hint=hint)
     return int(text)
 
