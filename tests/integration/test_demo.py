@@ -38,6 +38,7 @@ def _servers_share_compiled_modules(monkeypatch: pytest.MonkeyPatch, tmp_path_fa
 
 
 class TestTheRun:
+    @pytest.mark.slow
     def test_on_a_terminal(self) -> None:
         result = run_command("demo", "--messages", "1000", is_terminal=True)
         assert result.exit_code == 0, result.stdout
@@ -65,6 +66,7 @@ class TestTheRun:
         assert sum("kill -9 no." in line for line in lines) == 2
         assert "\x1b" not in process.stderr
 
+    @pytest.mark.slow
     def test_quietly_and_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         result = run_command("demo", "--messages", "100", "--kills", "0", "--keep", "--quiet")

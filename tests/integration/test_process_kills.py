@@ -15,6 +15,7 @@ SENDS_BETWEEN_KILLS = 100
 PARTITIONS = 4
 
 
+@pytest.mark.faults
 async def test_twenty_kills_under_load(tmp_path: Path) -> None:
     """Every acknowledged message is in the log exactly once, every acked one is never delivered again, and every
     other one is consumed in the end."""

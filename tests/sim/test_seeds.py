@@ -81,6 +81,7 @@ def _first_caught(checker: str, *faults: Fault, **changes: Any) -> Result:
     pytest.fail(f"{checker} never complained")
 
 
+@pytest.mark.slow
 def test_a_disk_that_lies_about_the_journals_syncs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a server loses that answers before the journal is durable; a power loss takes all that was not synced."""
     original = FileContent.sync

@@ -118,6 +118,7 @@ def prepared(server: ServerProcess) -> None:
         all_acked(server, topic, group)
 
 
+@pytest.mark.faults
 def test_what_producers_and_consumers_do(watch: AlertWatch, make_server: ServerMaker, tmp_path: Path) -> None:
     """Also: who sends ten times what he may; and a message that nobody has done for a long time."""
     earlier = make_server(environment=shifted_clock(tmp_path, behind_s=OLD_S)).start()

@@ -26,8 +26,11 @@ log is committed."""
 ONLY_HEIR_IS_DRAINED = 1761
 """A leader that hears nobody hands over to it, and is not given the leadership back for the drain's sake."""
 
+LONG = 8
+"""Takes as long as four others."""
+
 SEEDS = (
-    *range(20),
+    *(seed for seed in range(12) if seed != LONG),
     LOST_BEHIND_AN_ANSWER,
     LEADERSHIP_GOES_HOME,
     LEADER_HEARS_LATE,
@@ -44,7 +47,7 @@ def test_a_seed_finds_nothing(seed: int) -> None:
     assert too_little(result.coverage, faults_min=FAULTS_MIN) == []
 
 
-@pytest.mark.parametrize("seed", [3, 8])
+@pytest.mark.parametrize("seed", [3])
 def test_a_seed_goes_the_same_way_twice(seed: int) -> None:
     first, second = run_cluster_seed(seed), run_cluster_seed(seed)
     assert first.trace_hash

@@ -53,6 +53,7 @@ async def killed_copy(directory: Path, target: Path) -> Path:
     return target
 
 
+@pytest.mark.slow
 async def test_no_flipped_bit_changes_what_is_served(stopped: Path) -> None:
     path = stopped / NAME
     content = path.read_bytes()
