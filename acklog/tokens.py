@@ -59,11 +59,20 @@ class OwnToken(msgspec.Struct, kw_only=True):
     expires_at_ms: int | None = field(name="expiresAt", default=None)
 
 
+class NamesakeDecision(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """As `TokenDecision`, of another token of the same name."""
+
+    allowed: bool
+    by: TokenRight | None = None
+
+
 class TokenDecision(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Whether a token may do something, and `by` which right it is allowed or denied; None: nothing allows it."""
+    """Whether a token may do something, and `by` which right it is allowed or denied; None: nothing allows it.
+    `namesakes` are other tokens of that name, which the gateway's tokens file has: each decides for itself."""
 
     allowed: bool
     token: str
     action: str
     resource: str
     by: TokenRight | None = None
+    namesakes: list[NamesakeDecision] = field(default_factory=list)

@@ -30,6 +30,8 @@ _ETCD = "test_an_etcd_that_is_slow"
 _NO_ETCD = "test_an_etcd_that_is_gone"
 _UNCLEAN = "test_an_unclean_election"
 _NODE_DISK = "test_a_node_with_a_full_disk"
+_ISSUER = "test_an_issuer_that_is_away"
+_AUDIT = "test_an_audit_log_that_takes_nothing"
 
 FAULTS = {
     "AcklogStorageFailed": Seen("a bit flipped in the journal, found at the start", "the journal of before", _FAILED),
@@ -71,6 +73,10 @@ FAULTS = {
     "AcklogRedriveFails": Seen("letters without keys sent back to a compacted topic", "time", _CONSUMERS),
     "AcklogCertificateEnds": Seen("a certificate with 10 days left", "a new one in its place", _CERTIFICATES),
     "AcklogCertificateNotReloaded": Seen("a key of another certificate's", "the right one", _CERTIFICATES),
+    "AcklogIssuerKeysNotRead": Seen("an issuer that answers nobody", "it answers", _ISSUER),
+    "AcklogIssuerKeysEnd": Seen("the same, with keys that are good for a minute", "it answers", _ISSUER),
+    "AcklogAuditRecordsWait": Seen("`kill -9` of the only node, and refusals", "a start", _AUDIT),
+    "AcklogAuditRecordsLost": Seen("the same, and more refusals than there is room for", "time", _AUDIT),
 }
 
 

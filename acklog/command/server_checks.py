@@ -12,6 +12,7 @@ from acklog.command.failures import explain
 from acklog.command.group_checks import GROUPS_LOOKED_AT_MAX, GroupChecks
 from acklog.command.issuer_check import issuer_checks
 from acklog.command.letter_checks import letter_checks
+from acklog.command.namesake_check import namesake_checks
 from acklog.command.quantities import count_text, size_text
 from acklog.command.questions import not_looked_at
 from acklog.command.quota_check import quota_check
@@ -202,6 +203,7 @@ class ServerChecks:
         yield _refusals(metrics)
         yield quota_check(metrics)
         yield from issuer_checks(metrics)
+        yield from namesake_checks(metrics)
         yield audit_check(metrics)
         cut_bytes = metrics.value("acklog_recovery_cut_bytes") or 0
         if cut_bytes:

@@ -96,11 +96,20 @@ class Resource(msgspec.Struct, frozen=True):
     group: str | None = None
 
 
+class NamesakeView(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """As of a decision."""
+
+    allowed: bool
+    by: RightView | UnsetType = UNSET
+
+
 class DecisionView(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """Whether it is allowed, and `by` which right it is allowed or denied; without one, nothing allows it."""
+    """Whether it is allowed, and `by` which right it is allowed or denied; without one, nothing allows it. `namesakes`
+    are other tokens of that name, which the gateway's file has: each decides for itself."""
 
     allowed: bool
     token: str
     action: Action
     resource: str
     by: RightView | UnsetType = UNSET
+    namesakes: list[NamesakeView] = []

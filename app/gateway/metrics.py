@@ -70,6 +70,11 @@ class Metrics:
         self.body_bytes = Gauge(
             "acklog_request_body_bytes", "Bytes of request bodies being handled", registry=self.registry
         )
+        self.token_names_shared = Gauge(
+            "acklog_token_names_shared",
+            "Names that both a stored token and one of the tokens file have",
+            registry=self.registry,
+        )
         self._connections = Gauge("acklog_connections", "Open connections of clients", registry=self.registry)
         self.connections_max = Gauge(
             "acklog_connections_max",

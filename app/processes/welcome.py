@@ -8,6 +8,7 @@ from app.configuration.loopback import is_loopback
 from app.configuration.server_settings import Settings
 from app.configuration.tls_options import TlsOptions
 from app.http.protocol.server import url_of
+from app.http.protocol.web_guard import guard_of
 from app.processes.required_tokens import asks_for_tokens
 from cluster.tls.contexts import ClientCertificates
 
@@ -35,12 +36,39 @@ class ServerWelcome:
             f"Acklog listens on {url} (documentation: {url}/docs)",
             f"Acklog stores in  {self.settings.data_dir}",
             "",
-            "Try it:",
+            self._invitation(port),
             f"""  {curl} {called}/messages -d '{{"queue": "orders", "body": {{"order": 1}}}}'""",
             f"""  {curl} '{called}/messages?queue=orders&waitSeconds=5'""",
             f"""  {curl} {called}/ack -d '{{"receipt": "PASTE THE RECEIPT HERE"}}'""",
         ]
         return "\n".join(lines) + "\n"
+
+    def _invitation(self, port: int) -> str:
+        """Says what is missing where the calls below would be refused. The certificate's names are not served by
+        themselves: it may have many, and http may be taken beside https, where no browser looks at it. Which of them
+        lead here is for the operator to say."""
+        guard = guard_of(
+            listens_on=self.settings.host,
+            allowed_hosts=self.settings.allowed_hosts,
+            has_tokens=asks_for_tokens(self.settings),
+        )
+        host = _host_and_port(self._name, port).encode()
+        if guard is None or guard.fault(b"/messages", host=host, origin=None, fetch_site=None) is None:
+            return "Try it:"
+        return (
+            f"It is not served as {self._name}, the name in its certificate: without tokens it is served by\n"
+            "names of this machine alone, against web pages that lead here. Start it with\n"
+            f"--allowed-hosts {self._name} and try it:"
+        )
+
+    @property
+    def _address(self) -> str:
+        return _EVERYWHERE.get(self.settings.host, self.settings.host)
+
+    @property
+    def _name(self) -> str:
+        """By which the calls name it."""
+        return _name(self.settings.host, self._address, self.hosts)
 
     @property
     def _scheme(self) -> str:
@@ -49,9 +77,7 @@ class ServerWelcome:
     def _call(self, port: int) -> tuple[str, str]:
         """The command without its URL, and the URL that it is for."""
         words = ["curl -sS"]
-        listening = self.settings.host
-        address = _EVERYWHERE.get(listening, listening)
-        name = _name(listening, address, self.hosts)
+        listening, address, name = self.settings.host, self._address, self._name
         if self.tls.pki and self.tls.tls_certificate_file.startswith(f"{self.tls.pki}/"):
             words.append(f"--cacert {shlex.quote(f'{self.tls.pki}/ca.pem')}")
         if self.tls.is_on and self.tls.client_certificates is ClientCertificates.REQUIRED:

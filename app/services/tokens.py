@@ -15,6 +15,7 @@ from app.auth.token_rights import token_rights
 from app.auth.written_rights import RightEntryError
 from app.calls.tokens import (
     DecisionView,
+    NamesakeView,
     OwnTokenView,
     Resource,
     RightView,
@@ -31,6 +32,9 @@ from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.action import Action
 from cluster.model.stored_token import StoredToken, token_name_fault
+
+NAMESAKES_TOLD_MAX = 100
+"""Those that may something come first."""
 
 logger = structlog.get_logger(__name__)
 
@@ -110,12 +114,18 @@ class TokenService:
         return _decision(principal, action, resource)
 
     async def decide(self, name: str, action: Action, resource: Resource, principal: Principal) -> DecisionView:
-        """Of a stored token, or of the only one of that name in the file. TOKEN_NOT_FOUND."""
+        """Of the stored token of that name, and beside it of those in the file. Where none is stored, the first of the
+        file's that may is the token, and else the first. TOKEN_NOT_FOUND."""
         _manager(principal)
         in_file = [] if self._file is None else self._file.named(name)
-        if len(in_file) == 1 and self._metadata.tokens.find(name) is None:
-            return _decision(in_file[0], action, resource)
-        return _decision(principal_of_stored(await self._find(name)), action, resource)
+        stored = self._metadata.tokens.find(name) if in_file else await self._find(name)
+        found = [_decision(each, action, resource) for each in in_file]
+        found.sort(key=lambda each: not each.allowed)
+        if stored is not None:
+            found.insert(0, _decision(principal_of_stored(stored), action, resource))
+        decision, *others = found
+        decision.namesakes = [NamesakeView(allowed=each.allowed, by=each.by) for each in others[:NAMESAKES_TOLD_MAX]]
+        return decision
 
     async def _find(self, name: str) -> StoredToken:
         """Raises ServerError TOKEN_NOT_FOUND."""

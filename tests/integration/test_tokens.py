@@ -79,6 +79,32 @@ def test_can_says_why(tmp_path: Path) -> None:
         assert acklog(server, "tokens", "create", "x", "--right", "{", token=root).exit_code == ExitCode.USAGE
 
 
+def test_namesakes_are_told(tmp_path: Path) -> None:
+    """A file that is read at the next start has a token of the name of a stored one."""
+    tokens = tmp_path / "tokens.json"
+    root = "the-roots-token-0123456789"
+    entries = [{"name": "root", "token": root, "roles": ["admin"]}]
+    tokens.write_text(json.dumps({"tokens": entries}))
+    options = ("--tokens-file", str(tokens))
+    with ServerProcess(tmp_path / "data", tmp_path / "server.log", options=options) as server:
+        acklog(server, "tokens", "create", "shop", "--role", "viewer", token=root)
+    entries.append({"name": "shop", "token": "a-namesake-0123456789", "roles": ["producer"]})
+    tokens.write_text(json.dumps({"tokens": entries}))
+    with ServerProcess(tmp_path / "data", tmp_path / "server.log", options=options) as server:
+        sends = acklog(server, "can", "send", "topic:orders", "--name", "shop", token=root)
+        assert sends.exit_code == ExitCode.DONE, "one of them may"
+        assert [line.split()[0] for line in sends.stdout.splitlines()] == [
+            *("token", "may", "by", "namesake", "may", "by"),
+        ]
+        purges = acklog(server, "can", "purge", "topic:orders", "--name", "shop", "--json", token=root)
+        assert (purges.exit_code, purges.document["namesakes"]) == (ExitCode.NOT_ALLOWED, [{"allowed": False}])
+        assert "token names" in acklog(server, "doctor", token=root).stdout
+        assert "token_names_shared" in server.output()
+        with Client(server.base_url, token=root) as client:
+            [other] = client.tokens.can("send", topic="orders", name="shop").namesakes
+            assert other.allowed
+
+
 def test_the_sdk(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.json"
     root = "the-roots-token-0123456789"

@@ -73,13 +73,15 @@ class PrometheusProcess:
 
 @contextmanager
 def running_prometheus(
-    directory: Path, urls: Sequence[str], *, rules: Path | None = None
+    directory: Path, urls: Sequence[str], *, rules: Path | None = None, token: str = ""
 ) -> Iterator[PrometheusProcess]:
-    """`urls` of processes that have /metrics. Skips nothing: ask BINARY first. `rules` is a file of them."""
+    """`urls` of processes that have /metrics, and are shown the token. Skips nothing: ask BINARY first. `rules` is a
+    file of them."""
     assert BINARY is not None
     directory.mkdir(parents=True, exist_ok=True)
     configuration, targets = directory / "prometheus.yaml", directory.resolve() / "targets.json"
-    jobs = [{"job_name": JOB, "file_sd_configs": [{"files": [str(targets)], "refresh_interval": "1s"}]}]
+    shown = {"authorization": {"credentials": token}} if token else {}
+    jobs = [{"job_name": JOB, "file_sd_configs": [{"files": [str(targets)], "refresh_interval": "1s"}], **shown}]
     document = {"global": _CALM, "scrape_configs": jobs, "rule_files": [str(rules)] if rules is not None else []}
     configuration.write_text(yaml.safe_dump(document))
     [port] = lasting_ports(1)

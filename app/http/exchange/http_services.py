@@ -2,6 +2,7 @@
 
 from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
 from app.auth.callers import Callers, Enforced
+from app.auth.namesakes import Namesakes
 from app.auth.stored_tokens import StoredTokens
 from app.auth.tried_rights import RightsOnTrial
 from app.gateway.dependencies import Gateway
@@ -25,6 +26,11 @@ class HttpServices(Services):
             clock=gateway.clock,
             enforcement=enforcement,
             signed=gateway.signed,
+        )
+        self.namesakes = (
+            None
+            if gateway.tokens is None
+            else Namesakes(gateway.tokens, gateway.metadata, self.metrics.token_names_shared.set)
         )
         share_percent = settings.request_bytes_share_percent
         self.bytes_in_flight = BytesInFlight(

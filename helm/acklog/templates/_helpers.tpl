@@ -370,6 +370,7 @@ livenessProbe:
 
 {{- /* What schema and templates alone do not refuse. */ -}}
 {{- define "acklog.check" -}}
+{{- include "acklog.checkTrust" . }}
 {{- with .Values }}
 {{- $given := 0 }}
 {{- range list .auth.existingSecret .auth.tokensFile (ternary "yes" "" .auth.insecure) }}

@@ -77,9 +77,11 @@ class AlertWatch:
 
 
 @contextmanager
-def alert_watch(directory: Path, test: str, *, minute_s: float = MINUTE_IN_TESTS_S) -> Iterator[AlertWatch]:
-    """With the rules as they are, but for their patience."""
+def alert_watch(
+    directory: Path, test: str, *, minute_s: float = MINUTE_IN_TESTS_S, token: str = ""
+) -> Iterator[AlertWatch]:
+    """With the rules as they are, but for their patience. Where processes want a token, they are shown that one."""
     directory.mkdir(parents=True, exist_ok=True)
     rules = impatient(directory / "alerts.yaml", minute_s=minute_s)
-    with running_prometheus(directory / "prometheus", [], rules=rules) as prometheus:
+    with running_prometheus(directory / "prometheus", [], rules=rules, token=token) as prometheus:
         yield AlertWatch(prometheus, test)

@@ -23,22 +23,23 @@ PATIENCE_S = 120
 
 
 class SdkLoad:
-    """Made by `sdk_load`."""
+    """Made by `sdk_load` and `client_load`."""
 
-    def __init__(self, client: acklog.AsyncClient, topic: str) -> None:
+    def __init__(self, client: acklog.AsyncClient, topic: str, group: str) -> None:
         self.confirmed: set[int] = set()
         self.handled: Counter[int] = Counter()
         self.placed: list[tuple[int, int, int]] = []
         """Number, partition and offset of what the producer was told, in the order in which it was sent."""
         self._client = client
         self._topic = topic
+        self._group = group
         self._numbers = count()
         self._stop = asyncio.Event()
 
     async def run(self) -> None:
         async with (
             asyncio.TaskGroup() as tasks,
-            self._client.consumer(self._topic, group=GROUP) as consumer,
+            self._client.consumer(self._topic, group=self._group) as consumer,
         ):
             tasks.create_task(self._consume(consumer))
             sending = [asyncio.create_task(self._produce()), asyncio.create_task(self._send_singly())]
@@ -94,15 +95,20 @@ async def sdk_load(cluster: RealCluster, topic: str) -> AsyncIterator[SdkLoad]:
     """On a new topic. At the block's end everything that was sent is handled."""
     transports = [transport_to(url) for url in cluster.gateway_urls]
     transport = SpreadTransport(transports, asyncio.get_running_loop().time)
-    async with acklog.AsyncClient(cluster.gateway_urls[0], transport=transport) as client:
-        await client.topics.create(topic, partitions=PARTITIONS)
-        await client.groups.create(GROUP)
-        load = SdkLoad(client, topic)
-        running = asyncio.create_task(load.run(), name="work through the SDK")
-        try:
-            yield load
-            load.stop()
-            await running
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+    async with (
+        acklog.AsyncClient(cluster.gateway_urls[0], transport=transport) as client,
+        client_load(client, topic, GROUP) as load,
+    ):
+        yield load
+
+
+@asynccontextmanager
+async def client_load(client: acklog.AsyncClient, topic: str, group: str) -> AsyncIterator[SdkLoad]:
+    """The same by one client, with a group of its own."""
+    await client.topics.create(topic, partitions=PARTITIONS)
+    await client.groups.create(group)
+    load = SdkLoad(client, topic, group)
+    async with asyncio.TaskGroup() as tasks:  # which ends the block at once where the work fails
+        tasks.create_task(load.run(), name="work through the SDK")
+        yield load
+        load.stop()

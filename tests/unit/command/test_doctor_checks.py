@@ -228,6 +228,12 @@ class TestServer:
         assert diagnose(FakeServer(metrics=HEALTHY + figures))["issuer"].outcome is outcome
         assert "issuer" not in diagnose(FakeServer(metrics=HEALTHY)), "where there is none nothing is said"
 
+    def test_tokens_that_share_a_name(self) -> None:
+        found = diagnose(FakeServer(metrics=HEALTHY + "acklog_token_names_shared 2.0\n"))["token names"]
+        assert (found.outcome, found.finding[:25]) == (CheckOutcome.WARN, "2 names of stored tokens ")
+        for figures in ("", "acklog_token_names_shared 0.0\n"):
+            assert "token names" not in diagnose(FakeServer(metrics=HEALTHY + figures)), "it is nothing to speak of"
+
     def test_quotas_that_refuse_are_named(self) -> None:
         quiet = 'acklog_quota_used_total{quota="group/mail/receiveMessagesPerSecond"} 9.0\n'
         assert diagnose(FakeServer(metrics=HEALTHY + quiet))["quotas"].finding == (

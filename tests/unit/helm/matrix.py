@@ -20,6 +20,12 @@ ETCD_BY_TLS: Values = {
 }
 TLS: Values = {"existingSecret": "acklog-pki"}
 TLS_OF_EACH: Values = {"secretPrefix": "acklog-tls"}
+JWT: Values = {
+    "issuer": "https://login.example/realms/shop",
+    "audience": ["acklog", "queues"],
+    "caSecret": "login-ca",
+}
+MASTER_KEYS: Values = {"masterKeySecret": "master", "previousMasterKeySecret": "master-before"}
 _PLACES: Values = {
     "nodeSelector": {"disk": "fast"},
     "tolerations": [{"key": "queues", "operator": "Exists"}],
@@ -148,6 +154,21 @@ MATRIX: dict[str, Values] = {
         "serviceMonitor": {"enabled": True},
     },
     "cluster that dials by TLS": {**INSECURE, "tls": {**TLS, "peers": "prefer"}},
+    "cluster with an issuer and a master key": {
+        "auth": {"existingSecret": "tokens", "jwt": JWT},
+        "encryption": {**MASTER_KEYS, "newTopics": True},
+        "audit": {"mode": "required"},
+        "corsOrigins": ["https://shop.example", "http://localhost:3000"],
+        "networkPolicy": {"restrictEgress": True},
+    },
+    "embedded with an issuer and a master key": {
+        "mode": "embedded",
+        "auth": {"tokensFile": TOKENS, "jwt": {**JWT, "keysUrl": "https://keys.example:8443/jwks", "caSecret": ""}},
+        "encryption": {"masterKeySecret": "master", "masterKeySecretKey": "of-2031"},
+        "audit": {"mode": "off"},
+        "corsOrigins": ["*"],
+        "networkPolicy": {"restrictEgress": True},
+    },
     "embedded": {**INSECURE, "mode": "embedded"},
     "embedded by TLS": {
         **INSECURE,

@@ -10,7 +10,7 @@ import yaml
 from docs import chart_readme
 from tests.architecture.source_tree import REPOSITORY
 from tests.support.rendered_chart import CHART, Chart, ChartRefusedError
-from tests.unit.helm.matrix import ETCD_BY_TLS, INSECURE, TLS, TLS_OF_EACH
+from tests.unit.helm.matrix import ETCD_BY_TLS, INSECURE, JWT, TLS, TLS_OF_EACH
 
 SERVED = {"auth": {"insecure": True}}
 ASKS_FOR_CERTIFICATES = {"ACKLOG_TLS_CLIENT_CERTIFICATES": "required"}
@@ -37,6 +37,18 @@ ASKS_FOR_CERTIFICATES = {"ACKLOG_TLS_CLIENT_CERTIFICATES": "required"}
         ({**SERVED, "nodes": {"environment": {"ACKLOG_PEER_TLS": "off"}}}, "ACKLOG_PEER_TLS"),
         ({**SERVED, "gateways": {"environment": ASKS_FOR_CERTIFICATES}}, "the kubelet has no certificate"),
         ({**SERVED, "nodes": {"environment": ASKS_FOR_CERTIFICATES}}, "the kubelet has no certificate"),
+        ({"auth": {"existingSecret": "tokens", "jwt": {**JWT, "audience": []}}}, "go together"),
+        ({"auth": {"existingSecret": "tokens", "jwt": {"audience": ["acklog"]}}}, "go together"),
+        ({"auth": {"existingSecret": "tokens", "jwt": {**JWT, "audience": ["a,b"]}}}, "/auth/jwt/audience/0"),
+        ({"auth": {"existingSecret": "tokens", "jwt": {**JWT, "keysUrl": "keys"}}}, "/auth/jwt/keysUrl"),
+        ({"auth": {"existingSecret": "tokens", "jwt": {"keysUrl": "https://keys.example"}}}, "need auth.jwt.issuer"),
+        ({"auth": {"existingSecret": "tokens", "jwt": {"caSecret": "x"}}}, "need auth.jwt.issuer"),
+        ({"auth": {"insecure": True, "jwt": JWT}}, "needs a tokens file"),
+        ({**SERVED, "encryption": {"previousMasterKeySecret": "x"}}, "need encryption.masterKeySecret"),
+        ({**SERVED, "encryption": {"newTopics": True}}, "need encryption.masterKeySecret"),
+        ({**SERVED, "audit": {"mode": "yes"}}, "/audit/mode"),
+        ({**SERVED, "corsOrigins": ["*"]}, "corsOrigins is *"),
+        ({**SERVED, "corsOrigins": ["https://shop.example/page"]}, "/corsOrigins/0"),
         ({**SERVED, "nodez": {}}, "nodez"),
         ({**SERVED, "nodes": {"replicaz": 3}}, "replicaz"),
         ({**SERVED, "etcd": {"tls": {"caFile": "x"}}}, "caFile"),

@@ -20,6 +20,12 @@ PROMTOOL = shutil.which("promtool")
 NODE = 'instance="n1"'
 GROUP = 'topic="orders",group="mail"'
 OF_HTTP = f'{NODE},use="http"'
+KEY_FAILURES = f"acklog_jwt_key_refresh_failures_total{{{NODE}}}"
+KEYS_AGE, KEYS_LEFT = f"acklog_jwt_keys_age_seconds{{{NODE}}}", f"acklog_jwt_keys_left_seconds{{{NODE}}}"
+AUDIT_WAITS, AUDIT_STORED = (
+    f"acklog_audit_waiting_bytes{{{NODE}}}",
+    f'acklog_audit_records_total{{{NODE},result="allowed"}}',
+)
 ASKED = f'acklog_consumer_calls_total{{{GROUP},call="receive"}}'
 _DURATIONS = {
     "AcklogSyncsSlow": ("acklog_disk_sync_seconds", NODE, 0.1),
@@ -106,6 +112,17 @@ CASES = {
         "acklog_tls_certificate_not_after_timestamp_seconds", OF_HTTP, trouble="864000x40", calm="1728000x40"
     ),
     "AcklogCertificateNotReloaded": gauge("acklog_tls_reload_failures_total", OF_HTTP, trouble="0+6x40", calm="6x40"),
+    "AcklogIssuerKeysNotRead": Case(
+        {KEY_FAILURES: "0+6x40", KEYS_AGE: "0+60x40"}, {KEY_FAILURES: "6x40", KEYS_AGE: "0+60x40"}
+    ),
+    "AcklogIssuerKeysEnd": Case(
+        {KEYS_LEFT: "5400-60x40", KEY_FAILURES: "0+6x40", KEYS_AGE: "16200+60x40"},
+        {KEYS_LEFT: "9000-60x40", KEY_FAILURES: "0+6x40", KEYS_AGE: "12600+60x40"},
+    ),
+    "AcklogAuditRecordsWait": Case(
+        {AUDIT_WAITS: "0x10 500+100x30", AUDIT_STORED: "0+1x10 10x30"}, {AUDIT_WAITS: "0x40", AUDIT_STORED: "10x40"}
+    ),
+    "AcklogAuditRecordsLost": gauge("acklog_audit_records_lost_total", trouble="0x30 7x10", calm="7x40"),
     **{name: histogram(*case) for name, case in _DURATIONS.items()},
 }
 
@@ -172,6 +189,21 @@ ALSO_QUIET = {
         {f"acklog_tls_reload_failures_total{{{OF_HTTP}}}": "0x20 1x20"},
         "24m",
     ),
+    "keys that are read at every other look are no old ones": (
+        "AcklogIssuerKeysNotRead",
+        {KEY_FAILURES: "0+1x40", KEYS_AGE: "0 60 120 180 0 60 120 180 0 60 120 180 0 60 120 180 0 60 120 180 0 60 120"},
+        "22m",
+    ),
+    "keys that are good for half an hour by the settings are read again": (
+        "AcklogIssuerKeysEnd",
+        {KEYS_LEFT: "1800x40", KEY_FAILURES: "3x40", KEYS_AGE: "0x40"},
+        "40m",
+    ),
+    "many records on their way are none that wait": (
+        "AcklogAuditRecordsWait",
+        {AUDIT_WAITS: "500x40", AUDIT_STORED: "0+600x40"},
+        "40m",
+    ),
     "a server of its own has no controller": ("AcklogNoController", {"acklog_storage_failed": "0x40"}, "40m"),
     **{
         f"what was counted before anybody scraped is no news: {alert}": (
@@ -214,6 +246,23 @@ ALSO_FIRING = {
             f"acklog_tls_certificate_not_after_timestamp_seconds{{{OF_HTTP}}}": "1728000x40",
             f'acklog_tls_certificate_not_after_timestamp_seconds{{{NODE},use="peers"}}': "864000x40",
         },
+        "40m",
+    ),
+    "a gateway that has begun without an issuer": (
+        "AcklogIssuerKeysEnd",
+        {KEYS_LEFT: "0x10", KEY_FAILURES: "0+6x10"},
+        "10m",
+    ),
+    "keys that were never read": ("AcklogIssuerKeysNotRead", {KEYS_LEFT: "0x40", KEY_FAILURES: "0+6x40"}, "40m"),
+    "keys that are over": (
+        "AcklogIssuerKeysEnd",
+        {KEYS_LEFT: "0x40", KEY_FAILURES: "0+6x40", KEYS_AGE: "30000+60x40"},
+        "40m",
+    ),
+    "the first records of a gateway have nowhere to go": ("AcklogAuditRecordsWait", {AUDIT_WAITS: "500x40"}, "40m"),
+    "one gateway of two stores none": (
+        "AcklogAuditRecordsWait",
+        {AUDIT_WAITS: "500x40", 'acklog_audit_records_total{instance="n2",result="allowed"}': "0+600x40"},
         "40m",
     ),
     "one long lease hides nobody who stays away": (

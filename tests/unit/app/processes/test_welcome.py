@@ -43,6 +43,27 @@ def test_a_name_of_the_certificate(listening: str, hosts: tuple[str, ...], call:
     assert call_of(welcome) == f"curl -sS --cacert shop/ca.pem {call}"
 
 
+@pytest.mark.parametrize(
+    ("settings", "hosts", "is_refused"),
+    [
+        (Settings(), ("queue.example.org",), True),
+        (Settings(), ("queue.example.org", "localhost"), False),
+        (Settings(), ("*.example.org",), False),
+        (Settings(allowed_hosts="queue.example.org"), ("queue.example.org",), False),
+        (Settings(allowed_hosts="other.example.org"), ("queue.example.org",), True),
+        (Settings(allowed_hosts="*"), ("queue.example.org",), False),
+        (Settings(require_tokens=True), ("queue.example.org",), False),
+        (Settings(host="10.0.0.1", insecure=True), ("queue.example.org",), False),
+        (Settings(host="::1"), ("queue.example.org",), True),
+    ],
+)
+def test_a_name_that_it_is_not_served_by(settings: Settings, hosts: tuple[str, ...], is_refused: bool) -> None:
+    """The calls would be answered with HOST_NOT_ALLOWED."""
+    text = ServerWelcome(settings, PKI, hosts).text(8080)
+    assert ("--allowed-hosts queue.example.org" in text) is is_refused
+    assert ("Try it:\n" in text) is not is_refused
+
+
 def test_in_clear() -> None:
     assert call_of(ServerWelcome(Settings(), TlsOptions())) == "curl -sS http://127.0.0.1:8080"
 

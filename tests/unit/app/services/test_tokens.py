@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from app.auth.tokens import TokenTable, parse_token_table
 from app.configuration.server_settings import Settings
+from app.services.tokens import NAMESAKES_TOLD_MAX
 from tests.support.memory_gateway import MemoryWorld
 
 ADMIN = "an-admin-token-0123456789"
@@ -201,6 +202,59 @@ async def test_a_token_learns_why(serve: Any) -> None:
         assert refused.status_code == 403
         both = await client.get("/token/can?action=look&topic=a&group=b", headers=bearer(token))
         assert both.json()["field"] == "group"
+
+
+async def test_a_namesake_of_the_file_is_told_and_has_its_own_say(serve: Any) -> None:
+    """A reload is not refused for a name: it may take away a token that has leaked."""
+    world = world_of()
+    namesakes = [
+        {"name": "shop", "token": "a-namesake-of-shop-0123456789", "roles": ["producer"]},
+        {"name": "shop", "token": "one-more-of-shop-0123456789", "roles": ["viewer"]},
+        {"name": "twins", "token": "a-token-of-twins-0123456789", "roles": ["viewer"]},
+        {"name": "twins", "token": "more-tokens-of-twins-0123456789", "roles": ["producer"]},
+    ]
+    async with serve(world) as client:
+        await make(client, roles=["viewer"])
+
+        async def can(action: str, name: str = "shop") -> Any:
+            answer = await client.get(f"/tokens/{name}/can?action={action}&topic=orders", headers=bearer())
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        async def shared() -> bool:
+            return "acklog_token_names_shared 1.0\n" in (await client.get("/metrics", headers=bearer())).text
+
+        assert "namesakes" not in await can("send")
+        assert not await shared()
+        tokens = world.gateway.tokens
+        assert tokens is not None
+        with capture_logs() as lines:
+            tokens.adopt(parse_token_table(json.dumps({"tokens": [*FILE["tokens"], *namesakes]}).encode()))
+            tokens.adopt(parse_token_table(json.dumps({"tokens": [*FILE["tokens"], *namesakes]}).encode()))
+        [line] = [each for each in lines if each["event"] == "token_names_shared"]
+        assert (line["names"], line["count"], line["log_level"]) == (["shop"], 1, "warning")
+        assert await shared()
+        found = await can("send")
+        assert not found["allowed"], "the stored one"
+        assert [each["allowed"] for each in found["namesakes"]] == [True, False]
+        assert found["namesakes"][0]["by"]["from"] == "role 'producer'"
+        twins = await can("send", "twins")
+        assert [twins["allowed"], *(each["allowed"] for each in twins["namesakes"])] == [True, False], (
+            "who may is first"
+        )
+        assert (await client.delete("/tokens/shop", headers=bearer())).status_code == 204
+        assert await send(client, "a-namesake-of-shop-0123456789") == 201, "it is another token"
+        assert not await shared()
+
+
+async def test_of_many_namesakes_those_are_told_that_may(serve: Any) -> None:
+    file = [*FILE["tokens"], *({"name": "many", "token": f"{n:020}", "roles": ["viewer"]} for n in range(150))]
+    file.append({"name": "many", "token": "the-last-of-them-0123456789", "roles": ["producer"]})
+    world = MemoryWorld(tokens=parse_token_table(json.dumps({"tokens": file}).encode()))
+    async with serve(world) as client:
+        answer = (await client.get("/tokens/many/can?action=send&topic=orders", headers=bearer())).json()
+        assert answer["allowed"]
+        assert len(answer["namesakes"]) == NAMESAKES_TOLD_MAX == 100
 
 
 async def test_quotas_of_a_stored_token_are_its_own(serve: Any) -> None:
