@@ -13,6 +13,8 @@ ALLOWED = {
     ("acklog/runtime.py", "secrets"): "is the client's entropy",
     ("acklog/client/at_exit.py", "os"): "a forked child must not end its parent's producers",
     ("acklog/client/background.py", "os"): "tells a forked child from its parent",
+    ("acklog/body_encryption/keyring.py", "pathlib"): "reads the file of the user's keys, seldom",
+    ("acklog/client/caller.py", "asyncio.to_thread"): "asks for keys, which takes its time, and decrypts up to 16 MiB",
     ("acklog/client/renewed_token.py", "pathlib"): "reads the token's file, once a second",
     ("acklog/client/renewed_tls.py", "pathlib"): "looks whether the files for TLS have changed, once a second",
     ("acklog/client/tls_context.py", "pathlib"): "reads the files for TLS, which ssl takes by their paths",
