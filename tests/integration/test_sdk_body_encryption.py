@@ -1,6 +1,7 @@
 """Bodies that clients encrypt, against a real server: it stores, moves and deletes them, and sees none."""
 
 import threading
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def test_a_server_stores_what_only_clients_can_read(shared_server: ServerProcess
 def test_dead_letters_are_read_and_go_back(shared_server: ServerProcess, encryption: BodyEncryption) -> None:
     with Client(shared_server.base_url, body_encryption=encryption) as client:
         client.groups.create("mail", max_attempts=1)
+        client.topics.ensure("letters.mail.dlq", partitions=1)
         client.send("letters", {"to": SECRET}, key="k")
         [message] = client.receive("letters", group="mail", wait_s=10).messages
         client.nack(message, delay_s=0, reason="no such street")
@@ -102,7 +104,9 @@ def test_a_key_is_changed_while_messages_go_on(shared_server: ServerProcess, tmp
     """Readers get the new key first; then senders have it in front."""
     path = tmp_path / "keys"
     write_keyring(path, old=b"1" * 32)
-    with Client(shared_server.base_url, body_encryption=BodyEncryption(Keyring(str(path)))) as client:
+    seconds = count()  # the file may be looked at again whenever a key is missing
+    keyring = Keyring(str(path), now_ms=lambda: next(seconds) * 1000)
+    with Client(shared_server.base_url, body_encryption=BodyEncryption(keyring)) as client:
         client.send("rotated", "by the old one")
         write_keyring(path, new=b"2" * 32, old=b"1" * 32)
         with Client(shared_server.base_url, body_encryption=BodyEncryption(Keyring(str(path)))) as other:
@@ -142,6 +146,7 @@ def test_the_limit_of_a_body_counts_what_is_sent(shared_server: ServerProcess, e
 def test_handlers_give_back_what_they_cannot_read(shared_server: ServerProcess, encryption: BodyEncryption) -> None:
     with Client(shared_server.base_url) as stranger:
         stranger.groups.create("readers", max_attempts=1)
+        stranger.topics.ensure("mixed.readers.dlq", partitions=1)
         stranger.send("mixed", "in clear")
     failures: list[Exception] = []
     read: list[object] = []
