@@ -13,6 +13,7 @@ ALLOWED = {
     ("acklog/runtime.py", "secrets"): "is the client's entropy",
     ("acklog/client/at_exit.py", "os"): "a forked child must not end its parent's producers",
     ("acklog/client/background.py", "os"): "tells a forked child from its parent",
+    ("acklog/body_encryption/sending_keys.py", "threading"): "counts what senders in any thread encrypt",
     ("acklog/body_encryption/keyring.py", "pathlib"): "reads the file of the user's keys, seldom",
     ("acklog/client/caller.py", "asyncio.to_thread"): "asks for keys, which takes its time, and decrypts up to 16 MiB",
     ("acklog/client/renewed_token.py", "pathlib"): "reads the token's file, once a second",
