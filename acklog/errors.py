@@ -1,8 +1,7 @@
 """Every failure that the SDK raises: `AcklogError`, and below it one class per problem code.
 
 `TOPIC_NOT_FOUND` is raised as `TopicNotFound`, and so on through docs/errors.md. What has no answer from a server to go
-by has classes of its own, `ConnectionFailed`, `DeadlineExceeded`, `BufferFull` and others, which are of
-`acklog.local_errors` and found here.
+by has classes of its own, as `ConnectionFailed`, which are of `acklog.local_errors` and found here.
 """
 
 # The names are those of the problem codes, which end as their meaning wants it, not with "Error".
@@ -14,12 +13,16 @@ from acklog.local_errors import CannotConnect as CannotConnect
 from acklog.local_errors import ClientClosed as ClientClosed
 from acklog.local_errors import ConnectionFailed as ConnectionFailed
 from acklog.local_errors import DeadlineExceeded as DeadlineExceeded
+from acklog.local_errors import DecryptionFailed as DecryptionFailed
 from acklog.local_errors import DeliveryFailed as DeliveryFailed
 from acklog.local_errors import InvalidArgument as InvalidArgument
+from acklog.local_errors import KeyUnavailable as KeyUnavailable
+from acklog.local_errors import MessageInClear as MessageInClear
 from acklog.local_errors import SettlementsLost as SettlementsLost
 from acklog.local_errors import SomeFailed as SomeFailed
 from acklog.local_errors import TlsFailed as TlsFailed
 from acklog.local_errors import UnexpectedAnswer as UnexpectedAnswer
+from acklog.local_errors import UnknownKey as UnknownKey
 from acklog.namespace_errors import NamespaceExists as NamespaceExists
 from acklog.namespace_errors import NamespaceFull as NamespaceFull
 from acklog.namespace_errors import NamespaceMismatch as NamespaceMismatch

@@ -81,6 +81,32 @@ class SomeFailed(AcklogError):
         self.failures = list(failures)
 
 
+class DecryptionFailed(AcklogError):
+    """An encrypted body cannot be read, and will not be: it was changed, was moved from another topic or message, or is
+    no encrypted body."""
+
+    default_code = "DECRYPTION_FAILED"
+
+
+class UnknownKey(DecryptionFailed):
+    """The key that an encrypted body needs is not among those that were given."""
+
+    default_code = "UNKNOWN_KEY"
+
+
+class MessageInClear(AcklogError):
+    """The message is not encrypted, and such ones are refused."""
+
+    default_code = "MESSAGE_IN_CLEAR"
+
+
+class KeyUnavailable(AcklogError):
+    """Who has the keys for encrypted bodies did not answer."""
+
+    default_code = "KEY_UNAVAILABLE"
+    default_retriable = True
+
+
 class SettlementsLost(AcklogError):
     """Acks or nacks of a consumer could not be confirmed before it closed: the messages of `receipts` come again."""
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType, field
 
 from acklog.errors import AcklogError, InvalidArgument, SomeFailed
+from acklog.stored_body import refuse_unreadable
 
 _Body = TypeVar("_Body")
 _decode_json = msgspec.json.decode
@@ -80,12 +81,14 @@ class StoredMessage(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True)
         """The JSON value, or bytes where the message has a content type. Decoded at the first look."""
         kept = self.__dict__
         if "body" not in kept:
+            refuse_unreadable(kept)
             kept["body"] = self.body_bytes if self.json_body is UNSET else _decode_json(self.json_body)
         return kept["body"]
 
     @property
     def body_bytes(self) -> bytes:
         """The body as it is stored: JSON text, or the bytes that were sent."""
+        refuse_unreadable(self.__dict__)
         return b64decode(self.base64_body or "") if self.json_body is UNSET else bytes(self.json_body)
 
     def body_as(self, kind: type[_Body]) -> _Body:

@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType, field
 
+from acklog.stored_body import refuse_unreadable
 
-class RecurringTemplate(msgspec.Struct, kw_only=True, omit_defaults=True):
+
+class RecurringTemplate(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):
     """What is sent each time."""
 
     key: str | None = None
@@ -21,6 +23,7 @@ class RecurringTemplate(msgspec.Struct, kw_only=True, omit_defaults=True):
     @property
     def body(self) -> Any:
         """The JSON value, or bytes where the message has a content type."""
+        refuse_unreadable(self.__dict__)
         if isinstance(self.json_body, Raw):
             return msgspec.json.decode(self.json_body)
         return b64decode(self.base64_body or "")

@@ -24,3 +24,13 @@ def unique_name() -> str:
 def variable(name: str) -> str:
     """What the environment has under that name; "" for nothing."""
     return os.environ.get(name, "")
+
+
+def random_bytes(count: int) -> bytes:
+    """So many bytes that nobody can guess."""
+    return secrets.token_bytes(count)
+
+
+def process_id() -> int:
+    """Another one in a process that was forked off."""
+    return os.getpid()

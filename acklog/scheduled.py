@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType, field
 
+from acklog.stored_body import refuse_unreadable
 
-class ScheduledMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
+
+class ScheduledMessage(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):
     """`state` is "scheduled" (and due at `deliver_at_ms`), "delivered" (and stored as `message_id`) or "cancelled". A
     list leaves out the body and says how many bytes it has; without the right to receive from the topic also key,
     headers, tags and what else is in the message. `ttl_seconds` is how long it may be delivered from when it is stored
@@ -33,6 +35,7 @@ class ScheduledMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     def body(self) -> Any:
         """The JSON value, or bytes where the message has a content type (also no bytes at all); None where it was not
         asked for."""
+        refuse_unreadable(self.__dict__)
         if isinstance(self.json_body, Raw):
             return msgspec.json.decode(self.json_body)
         return None if self.base64_body is None else b64decode(self.base64_body)

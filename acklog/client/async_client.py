@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
     from typing import Unpack
 
+    from acklog.body_encryption.body_encryption import BodyEncryption
     from acklog.consumer.async_consumer import AsyncConsumer, AsyncHandler
     from acklog.consumer.engine import OnProblem
     from acklog.consumer.source import ConsumerArguments, Mode
@@ -62,6 +63,9 @@ class AsyncClient:
     ACKLOG_CERTIFICATE_FILE and ACKLOG_KEY_FILE. Files that change are taken for new connections. `tls` is a context of
     your own in their place.
 
+    With `body_encryption` all bodies are encrypted before they are sent, and decrypted when they come: the server sees
+    none. See `acklog.body_encryption`.
+
     Every call raises AcklogError: a subclass per problem code, or ConnectionFailed, DeadlineExceeded and the like.
     """
 
@@ -78,6 +82,7 @@ class AsyncClient:
         certificate_file: str | None = None,
         key_file: str | None = None,
         tls: "SSLContext | None" = None,
+        body_encryption: "BodyEncryption | None" = None,
         transport: Transport | None = None,
     ) -> None:
         renewed = renewed_token(token, token_file, now_ms=runtime.monotonic_ms)
@@ -100,6 +105,7 @@ class AsyncClient:
             retries_max=retries_max,
             backoff=Backoff(max_ms=2_000),
             chance=runtime.fraction,
+            body_encryption=body_encryption,
         )
         self.topics = AsyncTopics(self.caller)
         self.groups = AsyncGroups(self.caller)
@@ -165,6 +171,7 @@ class AsyncClient:
             deliver_at,
             ttl_seconds,
         )
+        [message] = await self.caller.encrypted(topic, [message])
         return await self.caller.perform(message_calls.send(topic, message, acks=acks, idempotency_key=idempotency_key))
 
     async def send_many(
@@ -178,6 +185,7 @@ class AsyncClient:
         """Send up to 10,000 messages in one request; a result for each, in order: one that failed is an error in the
         list and does not hurt its neighbours (`acklog.raise_for_failures` raises it). Raises only what concerns the
         whole request."""
+        messages = await self.caller.encrypted(topic, messages)
         return await self.caller.perform(
             message_calls.send_many(topic, messages, acks=acks, idempotency_key=idempotency_key)
         )

@@ -32,6 +32,7 @@ class AsyncSchedules:
     ) -> RecurringMessage:
         """Have the message sent by `cron` (in `time_zone`, else UTC) or each `every_seconds`. One that is there already
         with these settings is fine. Raises ScheduleExists, InvalidCron, TooManySchedules."""
+        [message] = await self._caller.encrypted(topic, [message])
         settings = recurring_calls.settings_of(
             message,
             cron=cron,
@@ -61,6 +62,8 @@ class AsyncSchedules:
         end_at: DeliverAt | None = None,
     ) -> RecurringMessage:
         """Change what is named. Raises ScheduleNotFound, InvalidCron."""
+        if message is not None:
+            [message] = await self._caller.encrypted(topic, [message])
         settings = recurring_calls.settings_of(
             message,
             cron=cron,

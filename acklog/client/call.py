@@ -8,10 +8,13 @@ from urllib.parse import quote
 import msgspec
 
 from acklog.errors import AcklogError, InvalidArgument, UnexpectedAnswer, error_class
+from acklog.stored_body import StoredBody
 
 Result = TypeVar("Result")
 JSON = {"Content-Type": "application/json"}
 PROBLEM_TYPE = "application/problem+json"
+Bodies = Sequence[tuple[str, StoredBody]]
+"""Topic by topic, what has a body."""
 _EXCERPT_LENGTH = 200
 _decode = msgspec.json.decode
 _encode = msgspec.json.Encoder().encode
@@ -41,13 +44,15 @@ class Call(Generic[Result]):
     """`read` makes the result from an answer, or raises its problem.
 
     `is_repeatable`: doing it twice is as good as once, so it may be tried again when nobody knows whether it took
-    effect. `wait_s` is how long the server may take beyond the client's own deadline, for long polls.
+    effect. `wait_s` is how long the server may take beyond the client's own deadline, for long polls. `bodies` finds
+    the messages of a result.
     """
 
     request: Request
     read: Callable[[Response], Result]
     is_repeatable: bool = True
     wait_s: float = 0.0
+    bodies: Callable[[Result], Bodies] = field(default=lambda _: ())
 
 
 def target(path: str, query: Sequence[tuple[str, object | None]] = ()) -> str:

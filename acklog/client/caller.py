@@ -1,21 +1,35 @@
 """Performs calls: with a deadline over all tries, and pauses between them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from acklog.client.call import Call, Result, problem_of
 from acklog.client.retry import Backoff, may_repeat
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError, ClientClosed
+from acklog.messages import OutgoingMessage
+
+if TYPE_CHECKING:
+    from acklog.body_encryption.body_encryption import BodyEncryption
 
 
 class Caller:
-    """`chance` gives random numbers, 0 to 1. `retries_max` is beside the first try."""
+    """`chance` gives random numbers, 0 to 1. `retries_max` is beside the first try. With `body_encryption` bodies come
+    out of calls decrypted."""
 
     def __init__(
-        self, transport: Transport, *, timeout_s: float, retries_max: int, backoff: Backoff, chance: Callable[[], float]
+        self,
+        transport: Transport,
+        *,
+        timeout_s: float,
+        retries_max: int,
+        backoff: Backoff,
+        chance: Callable[[], float],
+        body_encryption: "BodyEncryption | None" = None,
     ) -> None:
         self.transport = transport
+        self.body_encryption = body_encryption
         self.backoff = backoff
         self.chance = chance
         self._timeout_s = timeout_s
@@ -26,6 +40,26 @@ class Caller:
         self, call: Call[Result], *, retries_max: int | None = None, timeout_s: float | None = None
     ) -> Result:
         """The call's result; the limits are the caller's own unless they are given. Raises AcklogError."""
+        result = (await self._outcome(call, retries_max, timeout_s))()
+        if self.body_encryption is not None and (bodies := call.bodies(result)):
+            # On another thread: a key may have to be asked for, and an answer may have 16 MiB.
+            await asyncio.to_thread(self.body_encryption.decrypt_all, bodies)
+        return result
+
+    async def encrypted(self, topic: str, messages: Sequence[OutgoingMessage]) -> Sequence[OutgoingMessage]:
+        """The messages as they are to be sent. Raises InvalidArgument, KeyUnavailable."""
+        if self.body_encryption is None:
+            return messages
+        return await asyncio.to_thread(self.body_encryption.encrypt_all, topic, messages)
+
+    async def make_ready_to_encrypt(self) -> None:
+        """Ask for a key, where the next message needs another one. Raises KeyUnavailable."""
+        if self.body_encryption is not None and not self.body_encryption.is_ready():
+            await asyncio.to_thread(self.body_encryption.make_ready)
+
+    async def _outcome(
+        self, call: Call[Result], retries_max: int | None, timeout_s: float | None
+    ) -> Callable[[], Result]:
         tries_max = 1 + (self._retries_max if retries_max is None else retries_max)
         now_s = asyncio.get_running_loop().time
         deadline_s = now_s() + (self._timeout_s if timeout_s is None else timeout_s) + call.wait_s
@@ -34,11 +68,11 @@ class Caller:
             attempt += 1
             error, result = await self._attempt(call, max(0.001, deadline_s - now_s()))
             if error is None:
-                return result()
+                return result
             pause_s = self.backoff.delay_ms(attempt, chance=self.chance(), error=error) / 1000
             is_last = attempt >= tries_max or now_s() + pause_s >= deadline_s
             if is_last or not may_repeat(error, is_repeatable=call.is_repeatable):
-                return result()
+                return result
             await asyncio.sleep(pause_s)
 
     async def _attempt(self, call: Call[Result], timeout_s: float) -> tuple[AcklogError | None, Callable[[], Result]]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
     from typing import Unpack
 
+    from acklog.body_encryption.body_encryption import BodyEncryption
     from acklog.consumer.consumer import Consumer, Handler
     from acklog.consumer.engine import OnProblem
     from acklog.consumer.source import ConsumerArguments, Mode
@@ -59,6 +60,9 @@ class Client:
     ACKLOG_CERTIFICATE_FILE and ACKLOG_KEY_FILE. Files that change are taken for new connections. `tls` is a context of
     your own in their place.
 
+    With `body_encryption` all bodies are encrypted before they are sent, and decrypted when they come: the server sees
+    none. See `acklog.body_encryption`.
+
     Every call raises AcklogError: a subclass per problem code, or ConnectionFailed, DeadlineExceeded and the like.
     """
 
@@ -75,6 +79,7 @@ class Client:
         certificate_file: str | None = None,
         key_file: str | None = None,
         tls: "SSLContext | None" = None,
+        body_encryption: "BodyEncryption | None" = None,
         transport: Transport | None = None,
     ) -> None:
         def make_twin() -> AsyncClient:
@@ -89,6 +94,7 @@ class Client:
                 certificate_file=certificate_file,
                 key_file=key_file,
                 tls=tls,
+                body_encryption=body_encryption,
                 transport=transport,
             )
 

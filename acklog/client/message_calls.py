@@ -6,6 +6,7 @@ import msgspec
 
 from acklog.client.call import (
     JSON,
+    Bodies,
     Call,
     Request,
     Response,
@@ -29,6 +30,7 @@ from acklog.messages import (
     RecordsPage,
     Sent,
     Settled,
+    StoredMessage,
 )
 from acklog.tracing import current_trace
 from acklog.wire.limits import NACK_REASON_BYTES_MAX, RECEIPTS_MAX, REQUEST_MESSAGES_MAX
@@ -162,7 +164,8 @@ def receive(
         ("memberEpoch", member_epoch),
         ("filter", message_filter),
     ]
-    return Call(Request("GET", target("/messages", query)), _read_received, wait_s=wait_s)
+    request = Request("GET", target("/messages", query))
+    return Call(request, _read_received, wait_s=wait_s, bodies=lambda received: bodies_of(received.messages))
 
 
 def ack(receipts: Receipts) -> Call[list[Settled]]:
@@ -199,7 +202,8 @@ def look(message_id: str) -> Call[LookedAt]:
         inspected = _read_inspected(response)
         return LookedAt(inspected, inspected.groups)
 
-    return Call(Request("GET", f"/messages/{segment(message_id)}"), read)
+    request = Request("GET", f"/messages/{segment(message_id)}")
+    return Call(request, read, bodies=lambda looked_at: bodies_of([looked_at.message]))
 
 
 def records(
@@ -223,7 +227,12 @@ def records(
         ("filter", message_filter),
     ]
     path = f"/topics/{segment(topic)}/partitions/{partition}/records"
-    return Call(Request("GET", target(path, query)), _read_records, wait_s=wait_s)
+    request = Request("GET", target(path, query))
+    return Call(request, _read_records, wait_s=wait_s, bodies=lambda page: bodies_of(page.messages))
+
+
+def bodies_of(messages: Sequence[StoredMessage]) -> Bodies:
+    return [(message.topic, message) for message in messages]
 
 
 def receipt_of(each: str | Message) -> str:

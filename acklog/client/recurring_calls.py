@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from acklog.client.call import JSON, Call, Request, encode_document, read_as, read_nothing, segment, target
+from acklog.client.call import JSON, Bodies, Call, Request, encode_document, read_as, read_nothing, segment, target
 from acklog.client.delivery_time import DeliverAt, wire_time
 from acklog.client.wire_message import wire_message
 from acklog.messages import OutgoingMessage
@@ -40,15 +40,15 @@ def settings_of(
 
 
 def put_recurring(topic: str, name: str, settings: dict[str, Any]) -> Call[RecurringMessage]:
-    return Call(Request("PUT", _path(topic, name), encode_document(settings), JSON), _read_one)
+    return Call(Request("PUT", _path(topic, name), encode_document(settings), JSON), _read_one, bodies=_bodies)
 
 
 def update_recurring(topic: str, name: str, settings: dict[str, Any]) -> Call[RecurringMessage]:
-    return Call(Request("PATCH", _path(topic, name), encode_document(settings), JSON), _read_one)
+    return Call(Request("PATCH", _path(topic, name), encode_document(settings), JSON), _read_one, bodies=_bodies)
 
 
 def get_recurring(topic: str, name: str) -> Call[RecurringMessage]:
-    return Call(Request("GET", _path(topic, name)), _read_one)
+    return Call(Request("GET", _path(topic, name)), _read_one, bodies=_bodies)
 
 
 def list_recurring(topic: str, *, limit: int, after: str | None) -> Call[RecurringPage]:
@@ -57,6 +57,10 @@ def list_recurring(topic: str, *, limit: int, after: str | None) -> Call[Recurri
 
 def delete_recurring(topic: str, name: str) -> Call[None]:
     return Call(Request("DELETE", _path(topic, name)), read_nothing)
+
+
+def _bodies(recurring: RecurringMessage) -> Bodies:
+    return [] if recurring.message is None else [(recurring.topic, recurring.message)]
 
 
 def _path(topic: str, name: str | None = None) -> str:

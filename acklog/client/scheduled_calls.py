@@ -1,6 +1,6 @@
 """The calls about messages that are to be seen later."""
 
-from acklog.client.call import JSON, Call, Request, encode_document, read_as, segment, target
+from acklog.client.call import JSON, Bodies, Call, Request, encode_document, read_as, segment, target
 from acklog.client.delivery_time import DeliverAt, wire_time
 from acklog.scheduled import ScheduledMessage, ScheduledPage
 
@@ -16,11 +16,11 @@ def list_scheduled(
 
 
 def get_scheduled(topic: str, schedule_id: str) -> Call[ScheduledMessage]:
-    return Call(Request("GET", _path(topic, schedule_id)), _read_message)
+    return Call(Request("GET", _path(topic, schedule_id)), _read_message, bodies=_bodies)
 
 
 def cancel_scheduled(topic: str, schedule_id: str) -> Call[ScheduledMessage]:
-    return Call(Request("DELETE", _path(topic, schedule_id)), _read_message)
+    return Call(Request("DELETE", _path(topic, schedule_id)), _read_message, bodies=_bodies)
 
 
 def move_scheduled(
@@ -28,7 +28,11 @@ def move_scheduled(
 ) -> Call[ScheduledMessage]:
     when = {"delaySeconds": delay_seconds, "deliverAt": wire_time(deliver_at)}
     body = encode_document({name: value for name, value in when.items() if value is not None})
-    return Call(Request("PATCH", _path(topic, schedule_id), body, JSON), _read_message)
+    return Call(Request("PATCH", _path(topic, schedule_id), body, JSON), _read_message, bodies=_bodies)
+
+
+def _bodies(message: ScheduledMessage) -> Bodies:
+    return [(message.topic, message)]
 
 
 def _path(topic: str, schedule_id: str | None = None) -> str:

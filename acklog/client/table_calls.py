@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from acklog.client.call import JSON, Call, Request, encode_document, read_as, segment
+from acklog.client.message_calls import bodies_of
 from acklog.messages import StoredMessage
 from acklog.tables import CompactionState
 
@@ -14,7 +15,8 @@ _read_message = read_as(StoredMessage)
 def get(topic: str, key: str) -> Call[StoredMessage]:
     # Dots alone would be taken for a step up by whatever tidies paths.
     encoded = key.replace(".", "%2E") if key in {".", ".."} else quote(key, safe="")
-    return Call(Request("GET", f"/topics/{segment(topic)}/keys/{encoded}"), _read_message)
+    request = Request("GET", f"/topics/{segment(topic)}/keys/{encoded}")
+    return Call(request, _read_message, bodies=lambda message: bodies_of([message]))
 
 
 def compact(topic: str, partitions: Sequence[int] | None) -> Call[CompactionState]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from acklog.encryption import EncryptionState
 
 _NAME = "encryption"
+_AUDIT_TOPIC = "__audit"
 _GIVE = "Give each of these nodes that master key again (--master-key-file), or it does not start."
 _MISSING = "See the log of the nodes that lead it (data_key_missing): the master key's program may fail."
 _WAIT = "Keep the master key before on every node until all data keys are wrapped anew: acklog encryption status."
@@ -22,8 +23,6 @@ def encryption_checks(client: "Client", topics: "Sequence[Topic]") -> Iterator[C
     from acklog.errors import Forbidden, TopicNotFound
 
     encrypted = [topic.name for topic in topics if topic.config.encryption == "on"]
-    if not encrypted:
-        return
     states: list[EncryptionState] = []
     for name in encrypted:
         try:
@@ -33,7 +32,23 @@ def encryption_checks(client: "Client", topics: "Sequence[Topic]") -> Iterator[C
         except Forbidden:
             yield skipped(_NAME, "the token may not look at it")
             return
-    yield _check(states)
+    audit_log = audit_log_keys(client)
+    if audit_log is not None:
+        states.append(audit_log)
+    if states:
+        yield _check(states)
+
+
+def audit_log_keys(client: "Client") -> "EncryptionState | None":
+    """Those of the audit log, which is in no list of topics; None where it has none, or the token may not look at it.
+    Raises AcklogError."""
+    from acklog.errors import Forbidden, TopicNotFound
+
+    try:
+        state = client.encryption.status(_AUDIT_TOPIC)
+    except (Forbidden, TopicNotFound):
+        return None
+    return state if state.data_keys_wanted else None
 
 
 def _check(states: "Sequence[EncryptionState]") -> Check:

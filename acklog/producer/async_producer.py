@@ -47,6 +47,7 @@ class AsyncProducer:
         self.topic = topic
         self.settings = settings
         self._caller = caller
+        self._encryption = caller.body_encryption
         self._placement = None if partitioner is None else Placement(topic, partitioner)
         self._accumulator = Accumulator(settings)
         requests = RequestMaker(topic, producer_id=producer_id, acks=acks, compression=settings.compression)
@@ -111,12 +112,15 @@ class AsyncProducer:
         it could be seen first.
 
         Raises BufferFull when there was no room for it within `send_timeout_ms`, InvalidArgument, MessageTooLarge,
-        ClientClosed.
+        ClientClosed; KeyUnavailable where bodies are encrypted.
         """
         if self._placement is not None and partition is None:
             if not self._placement.partitions:
                 self._placement.partitions = (await self._caller.perform(get_topic(self.topic))).partitions
             partition = self._placement.partition_of(key)
+        if self._encryption is not None:
+            await self._caller.make_ready_to_encrypt()
+            body, content_type = self._encryption.encrypted(self.topic, key, body, content_type)
         part = encode(
             body,
             key,

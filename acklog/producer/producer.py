@@ -63,6 +63,7 @@ class Producer:
         self._accumulator = Accumulator(settings)
         self._room = threading.Condition(self._accumulator.lock)
         producer_id, caller, name = unique_name(), self._caller(), self._name
+        self._encryption = caller.body_encryption
         requests = RequestMaker(self.topic, producer_id=producer_id, acks=self._acks, compression=settings.compression)
         self._opening = None if name is None else ProducerName(self.topic, name, caller, instance=producer_id)
         self._sender = Sender(
@@ -126,13 +127,15 @@ class Producer:
         that long after it could be seen first.
 
         Raises BufferFull when there was no room for it within `send_timeout_ms`, InvalidArgument, MessageTooLarge,
-        ClientClosed.
+        ClientClosed; KeyUnavailable where bodies are encrypted.
         """
         self._begin_after_fork()
         if self._placement is not None and partition is None:
             if not self._placement.partitions:
                 self._placement.partitions = self._partitions()
             partition = self._placement.partition_of(key)
+        if self._encryption is not None:
+            body, content_type = self._encryption.encrypted(self.topic, key, body, content_type)
         part = encode(
             body,
             key,

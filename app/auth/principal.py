@@ -91,6 +91,10 @@ class Principal:
         if not self.rights.somewhere & action.bit:
             self._refuse(action, "anything")
 
+    def require_before_body(self, action: Action) -> None:
+        """As `require_somewhere`, where the body names what it is about and that is asked for once it is there."""
+        self.require_somewhere(action)
+
     def require_on_topic(self, action: Action, topic: str) -> None:
         if not self.rights.topics.of(topic) & action.bit:
             self._refuse(action, f"topic {topic[:_SHOWN_MAX]!r}")

@@ -56,6 +56,9 @@ class TriedPrincipal(Principal):
     def may_somewhere(self, action: Action) -> bool:
         return True
 
+    def require_before_body(self, action: Action) -> None:
+        """Let through: what is missing is counted once, of what the body names."""
+
     def refuses_topic(self, action: Action, topic: str) -> bool:
         if Principal.refuses_topic(self, action, topic):
             self._refuse(action, "a topic named by an id")

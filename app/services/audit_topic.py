@@ -17,7 +17,7 @@ from app.services.keyed_runs import Run, fingerprint_of, joined, keys_of
 from cluster.catalog.topic_defaults import default_min_insync_replicas, default_replication_factor
 from cluster.errors import ServerError
 from cluster.model.internal_topics import AUDIT_TOPIC, audit_topic_config
-from cluster.model.values import Topic, TopicConfig
+from cluster.model.values import Encryption, Topic, TopicConfig
 from cluster.ports.coordination import CoordinationError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 
@@ -37,9 +37,12 @@ class StoredText(NamedTuple):
     text: bytes
 
 
-class _Retention(NamedTuple):
+class _Wanted(NamedTuple):
+    """What the settings say of the topic."""
+
     retention_ms: int
     retention_bytes: int
+    encryption: Encryption
 
 
 class AuditTopic:
@@ -51,7 +54,7 @@ class AuditTopic:
         self._leaders = leaders
         self._appends = appends
         self._looked_ms: int | None = None
-        self._applied: _Retention | None = None
+        self._applied: _Wanted | None = None
 
     async def store(self, texts: Sequence[StoredText]) -> None:
         """Durable on all replicas in sync when it returns."""
@@ -76,29 +79,29 @@ class AuditTopic:
             return await self._made()
         now_ms = self._gateway.clock.monotonic_ms()
         is_due = self._looked_ms is None or now_ms - self._looked_ms >= LOOK_INTERVAL_MS
-        if is_due or self._applied != self._retention():
+        if is_due or self._applied != self._wanted():
             self._looked_ms = now_ms
             await self._look_after(topic)
         return topic
 
     async def _made(self) -> Topic:
         factor = default_replication_factor(await self._catalog.nodes())
-        retention = self._retention()
-        config = audit_topic_config(min_insync_replicas=default_min_insync_replicas(factor), **retention._asdict())
+        wanted = self._wanted()
+        config = audit_topic_config(min_insync_replicas=default_min_insync_replicas(factor), **wanted._asdict())
         topic = await self._gateway.topics.get_or_create(
             AUDIT_TOPIC, partitions=1, config=config, replication_factor=factor
         )
         if topic.config == config:
-            self._applied = retention
+            self._applied = wanted
         return topic
 
     async def _look_after(self, topic: Topic) -> None:
         """Settings count from when this process was told them: two gateways that were told different things do not
         take turns. What cannot be changed now keeps no record waiting."""
-        retention = self._retention()
+        wanted = self._wanted()
         try:
-            if self._applied != retention:
-                await self._apply(retention)
+            if self._applied != wanted:
+                await self._apply(wanted)
             factor = default_replication_factor(await self._catalog.nodes())
             min_insync = default_min_insync_replicas(factor)
             if topic.replication_factor < factor:
@@ -110,19 +113,20 @@ class AuditTopic:
         except (ServerError, CoordinationError) as error:
             _logger.warning("audit_topic_not_changed", reason=str(error))
 
-    async def _apply(self, retention: _Retention) -> None:
+    async def _apply(self, wanted: _Wanted) -> None:
         def revised(config: TopicConfig) -> TopicConfig:
-            return replace(config, **retention._asdict())
+            return replace(config, **wanted._asdict())
 
         await self._gateway.topics.update(AUDIT_TOPIC, config=revised)
-        self._applied = retention
+        self._applied = wanted
 
     def _has_in_sync(self, topic: Topic, replicas: int) -> bool:
         return all(len(state.isr) >= replicas for state in self._gateway.metadata.partitions(topic.id))
 
-    def _retention(self) -> _Retention:
+    def _wanted(self) -> _Wanted:
         settings = self._gateway.settings
-        return _Retention(settings.audit_retention_ms, settings.audit_retention_bytes)
+        encryption = self._catalog.default_encryption()
+        return _Wanted(settings.audit_retention_ms, settings.audit_retention_bytes, encryption)
 
 
 def _run(index: int, stored: StoredText) -> Run:

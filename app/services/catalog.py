@@ -153,9 +153,13 @@ class Catalog:
 
     def default_config(self, replication_factor: int) -> TopicConfig:
         """Of a topic that says nothing."""
-        encryption = Encryption.ON if self._settings.encrypt_topics else Encryption.OFF
+        encryption = self.default_encryption()
         min_insync_replicas = default_min_insync_replicas(replication_factor)
         return TopicConfig(min_insync_replicas=min_insync_replicas, encryption=encryption)
+
+    def default_encryption(self) -> Encryption:
+        """Of a topic that does not say whether."""
+        return Encryption.ON if self._settings.encrypt_topics else Encryption.OFF
 
     def topics(self) -> list[Topic]:
         """All but Acklog's own, by name."""

@@ -18,14 +18,14 @@ class EncryptionService:
 
     async def state(self, name: str, principal: Principal) -> EncryptionView:
         """Raises ServerError TOPIC_NOT_FOUND."""
-        topic = await self._catalog.topic(name, principal, Action.MANAGE, field="topic")
+        topic = await self._catalog.operated_topic(name, principal, Action.MANAGE)
         await self._catalog.confirm_nodes()
         return self._view(await self._catalog.latest_topic(name) or topic)
 
     async def rotate(self, name: str, principal: Principal) -> EncryptionView:
         """Returns at once: a node makes the key soon. Raises ServerError TOPIC_NOT_FOUND, NOT_ENCRYPTED,
         TOO_MANY_DATA_KEYS."""
-        await self._catalog.topic(name, principal, Action.MANAGE, field="topic")
+        await self._catalog.operated_topic(name, principal, Action.MANAGE)
         return self._view(await self._topics.rotate_data_key(name))
 
     def _view(self, topic: Topic) -> EncryptionView:

@@ -1,8 +1,5 @@
 """Administration of namespaces."""
 
-from collections import Counter
-
-from acklog.wire.names import namespace_of
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.names import check_namespace
@@ -13,7 +10,7 @@ from app.services.differences import differences, refuse_differences
 from cluster.catalog.namespace_room import no_namespace
 from cluster.model import keys
 from cluster.model.action import Action
-from cluster.model.namespace import Namespace, NamespaceSettings, NamespaceUse
+from cluster.model.namespace import Namespace, NamespaceSettings, NamespaceUse, use_of
 
 
 class NamespaceService:
@@ -65,33 +62,20 @@ class NamespaceService:
 
     def list_page(self, principal: Principal, *, limit: int, after: str) -> NamespaceListing:
         """By name, those that the principal may look at."""
-        uses = self._uses()
+        topics, groups = self._metadata.topics(), self._metadata.groups()
         found: list[NamespaceView] = []
         for namespace in self._metadata.namespaces.all():
             if namespace.name > after and principal.knows_namespace(namespace.name):
                 if len(found) == limit:
                     return NamespaceListing(found, found[-1].name)
-                found.append(_view(namespace, uses))
+                found.append(_view(namespace, use_of(namespace.name, topics, groups)))
         return NamespaceListing(found)
 
     def _view(self, namespace: Namespace) -> NamespaceView:
-        return _view(namespace, self._uses())
-
-    def _uses(self) -> dict[str, NamespaceUse]:
-        """What there is, by namespace; of what is in none as well."""
-        topics: Counter[str] = Counter()
-        partitions: Counter[str] = Counter()
-        for topic in self._metadata.topics():
-            namespace = namespace_of(topic.name)
-            topics[namespace] += 1
-            partitions[namespace] += topic.partitions
-        groups = Counter(namespace_of(group.name) for group in self._metadata.groups())
-        names = dict.fromkeys((*topics, *groups))
-        return {name: NamespaceUse(topics[name], partitions[name], groups[name]) for name in names}
+        return _view(namespace, use_of(namespace.name, self._metadata.topics(), self._metadata.groups()))
 
 
-def _view(namespace: Namespace, uses: dict[str, NamespaceUse]) -> NamespaceView:
-    use = uses.get(namespace.name, NamespaceUse(0, 0, 0))
+def _view(namespace: Namespace, use: NamespaceUse) -> NamespaceView:
     return NamespaceView(
         namespace.name,
         namespace.id,

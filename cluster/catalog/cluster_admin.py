@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+import structlog
+
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, NothingToWrite, Step, Write, not_found
 from cluster.errors import ServerError
@@ -12,7 +15,7 @@ from cluster.model.codec import decode, encode
 from cluster.model.projected_offsets import ProjectedOffsets
 from cluster.model.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
 from cluster.model.unclean_election import Loss, ReplicaReport, elected_unclean, refuse_while_clean, why_not
-from cluster.model.values import PartitionLife, PartitionState, Topic
+from cluster.model.values import Group, PartitionLife, PartitionState, Topic
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     Compare,
@@ -28,6 +31,8 @@ from cluster.ports.coordination import (
 
 READ_AT_ONCE = 64
 """Keys of groups' progress."""
+
+logger = structlog.get_logger(__name__)
 
 
 class ClusterAdmin:
@@ -166,7 +171,8 @@ class ClusterAdmin:
         return state
 
     async def progress_of(self, topic_id: str, partition: int) -> dict[str, int]:
-        """How far groups were in the partition, by name, as its leaders last said: all below was committed.
+        """How far groups were in the partition, by name, as its leaders last said: all below was committed. What cannot
+        be read of one group is told in the log and hides no other (rule R40).
 
         Raises ServerError UNAVAILABLE.
         """
@@ -177,7 +183,7 @@ class ClusterAdmin:
                 part = groups[start : start + READ_AT_ONCE]
                 items = await asyncio.gather(*[self._store.get(keys.offsets(each.id, topic_id)) for each in part])
                 for group, item in zip(part, items, strict=True):
-                    projected = None if item is None else decode(ProjectedOffsets, item.value)
+                    projected = _projected(group, item)
                     if projected is not None and str(partition) in projected.partitions:
                         found[group.name] = projected.partitions[str(partition)].offset
         except CoordinationError as error:
@@ -239,6 +245,14 @@ class ClusterAdmin:
         if state is not None and state.life is PartitionLife.GONE:
             raise _invalid("partition", f"{partition} of {name!r} was decommissioned, and is gone")
         return topic
+
+
+def _projected(group: Group, item: KeyValue | None) -> ProjectedOffsets | None:
+    try:
+        return None if item is None else decode(ProjectedOffsets, item.value)
+    except msgspec.DecodeError as error:
+        logger.warning("group_progress_unreadable", group=group.name, reason=str(error))
+        return None
 
 
 def _invalid(field: str, detail: str) -> ServerError:

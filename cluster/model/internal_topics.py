@@ -2,7 +2,7 @@
 
 from acklog.wire.limits import DEDUP_WINDOW_MS_MAX
 from acklog.wire.partitioner import partition_for_key
-from cluster.model.values import Topic, TopicConfig
+from cluster.model.values import Encryption, Topic, TopicConfig
 
 GROUPS_TOPIC = "__groups"
 """The state of exclusive groups: each belongs to one partition, whose leader coordinates it and whose log is its
@@ -33,7 +33,9 @@ def groups_topic_config(min_insync_replicas: int) -> TopicConfig:
     )
 
 
-def audit_topic_config(*, min_insync_replicas: int, retention_ms: int, retention_bytes: int) -> TopicConfig:
+def audit_topic_config(
+    *, min_insync_replicas: int, retention_ms: int, retention_bytes: int, encryption: Encryption
+) -> TopicConfig:
     """A record is sent again for as long as the window remembers it, and is there once."""
     return TopicConfig(
         retention_ms=retention_ms,
@@ -41,6 +43,7 @@ def audit_topic_config(*, min_insync_replicas: int, retention_ms: int, retention
         segment_bytes=_AUDIT_SEGMENT_BYTES,
         min_insync_replicas=min_insync_replicas,
         dedup_window_ms=DEDUP_WINDOW_MS_MAX,
+        encryption=encryption,
     )
 
 

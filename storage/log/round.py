@@ -1,6 +1,5 @@
 """One round of the group commit: what it adds to each log, and the work that an I/O thread does for it."""
 
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -238,11 +237,14 @@ def _write_segments(disk: Disk, files: OpenFiles, part: RoundPart) -> DiskRefuse
 
 
 def _remove_new(disk: Disk, files: OpenFiles, part: RoundPart) -> None:
-    """Segments that the part would have begun. They are empty, so it does no harm if a crash brings a name back."""
+    """Segments that the part would have begun. They are empty, so it does no harm if a crash brings a name back; where
+    their end cannot be made durable now, the log's next sync does it."""
     begun = [write.segment.path for write in part.writes if write.is_new and disk.exists(write.segment.path)]
     for path in reversed(begun):
         files.forget(path)
         disk.remove(path)
     if begun:
-        with contextlib.suppress(ShortageError):
+        try:
             disk.sync_directory(part.log.state.key.directory)
+        except ShortageError:
+            part.log.state.names_are_dirty = True

@@ -9,6 +9,7 @@ import pytest
 from acklog.client.client import Client
 from acklog.command.exit_codes import ExitCode
 from acklog.errors import Forbidden
+from tests.integration.test_encryption import key_file, on_disk
 from tests.support.command_run import CommandRun, run_command
 from tests.support.server_process import ServerProcess
 from tests.support.waiting import wait_until
@@ -84,3 +85,46 @@ def test_setting_it_needs_no_restart(tmp_path: Path) -> None:
             ("deleteTopic", "intended"),
             ("deleteTopic", "allowed"),
         ]
+
+
+def test_where_new_topics_are_encrypted_it_is_too(tmp_path: Path) -> None:
+    """Also one that was in clear before: from the first record after the start on."""
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps({"tokens": TOKENS}))
+    given = ("--tokens-file", str(tokens), "--master-key-file", str(key_file(tmp_path)))
+
+    def act(server: ServerProcess, marker: str) -> None:
+        headers = {"authorization": f"Bearer {ADMIN}", "x-request-id": marker}
+        assert server.request("PUT", f"/topics/{marker}", {"partitions": 1}, headers=headers).status == 201
+
+    with ServerProcess(tmp_path / "data", tmp_path / "server.log", options=given) as server:
+        act(server, "seen-1")
+    assert on_disk(tmp_path, b'"requestId":"seen-1"') != []
+    options = (*given, "--encrypt-topics")
+    with ServerProcess(tmp_path / "data", tmp_path / "server.log", options=options) as server:
+        act(server, "hidden-1")
+        wait_until(lambda: _encryption(server) == "on", seconds=60, what="the switch")
+        act(server, "hidden-2")
+        listed = acklog(server, "encryption", "status", "--json", token=ADMIN).document["topics"]
+        assert {each["topic"]: len(each["dataKeys"]) for each in listed}["__audit"] == 1
+        checks = acklog(server, "doctor", "--json", token=ADMIN).document["checks"]
+        [check] = [each for each in checks if each["check"] == "encryption"]
+        assert check["outcome"] == "ok"
+        assert acklog(server, "encryption", "rotate", "__audit", "--wait", token=ADMIN).exit_code == ExitCode.DONE
+        found = acklog(server, "audit", "--json", token=AUDITOR).document["records"]
+        marked = [each["requestId"] for each in found if "requestId" in each]
+        assert marked == ["seen-1", "hidden-1", "hidden-2"]
+        server.kill()
+    assert on_disk(tmp_path, b'"requestId":"hidden-2"') == []
+    with ServerProcess(tmp_path / "fresh" / "data", tmp_path / "fresh.log", options=options) as server:
+        act(server, "hidden-3")
+        server.kill()
+        assert on_disk(tmp_path / "fresh", b'"requestId":"hidden-3"') == []
+        server.start()
+        found = acklog(server, "audit", "--json", token=AUDITOR).document["records"]
+        assert [each["requestId"] for each in found] == ["hidden-3"]
+
+
+def _encryption(server: ServerProcess) -> str:
+    answer = server.request("GET", "/topics/__audit/encryption", headers={"authorization": f"Bearer {ADMIN}"})
+    return str(answer.document.get("encryption"))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import TopicArgument
+from acklog.command.encryption_checks import audit_log_keys
 from acklog.command.quantities import count_text
 from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text
@@ -30,6 +31,9 @@ def status(
     with session.client() as client:
         names = topics or [topic.name for topic in client.topics.list() if topic.config.encryption == "on"]
         found = [client.encryption.status(name) for name in names]
+        audit_log = None if topics else audit_log_keys(client)
+    if audit_log is not None:
+        found.append(audit_log)
     _show(session, found)
 
 

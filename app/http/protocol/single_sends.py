@@ -99,7 +99,9 @@ class SingleSends:
             return False
         send = SingleSend(self, hold, answer)
         try:
-            topic = self._send.begin(single, hold.principal, send)
+            # Strict: a right on trial that is missing would be counted here, and again by the application, to which it
+            # is left to create the topic or to say what is wrong.
+            topic = self._send.begin(single, hold.principal.strict(), send)
         except ServerError:
             return False
         if topic is None:

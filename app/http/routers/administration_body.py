@@ -27,7 +27,7 @@ async def body_of(
     Raises ServerError FORBIDDEN, AUDIT_UNAVAILABLE, and what `read_body` raises.
     """
     is_the_other = or_action is not None and principal.may_somewhere(or_action)
-    principal.require_somewhere(or_action if is_the_other and or_action is not None else action)
+    principal.require_before_body(or_action if is_the_other and or_action is not None else action)
     with services.bytes_in_flight.hold(principal) as hold:
         body = await read_body(
             request,

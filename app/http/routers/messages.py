@@ -28,7 +28,7 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
     async def send_messages(request: Request) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, callers)
-        principal.require_somewhere(Action.SEND)
+        principal.require_before_body(Action.SEND)
         idempotency_key = headers.get(b"idempotency-key")
         named = producer_of(headers)
         if idempotency_key is not None:

@@ -23,7 +23,7 @@ def add_settlements(router: APIRouter, services: HttpServices) -> None:
     async def settle(request: Request, parse: Callable[[bytes], SettleCommand]) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, services.callers)
-        principal.require_somewhere(Action.SETTLE)
+        principal.require_before_body(Action.SETTLE)
         NO_PARAMETERS.parse(request.scope["query_string"])
         with services.settlement_bytes.hold(principal) as hold:
             body = await read_body(

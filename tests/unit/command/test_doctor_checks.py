@@ -30,6 +30,7 @@ from acklog.command.machine_checks import (
 )
 from acklog.command.server_checks import ServerChecks
 from acklog.command.server_metrics import ServerMetrics
+from acklog.encryption import EncryptionState
 from acklog.errors import (
     ConnectionFailed,
     Forbidden,
@@ -37,6 +38,7 @@ from acklog.errors import (
     NodesTooOld,
     RedriveNotFound,
     StorageFailed,
+    TopicNotFound,
     Unauthenticated,
 )
 from acklog.positions import ProblemItem
@@ -88,6 +90,7 @@ class FakeServer:
         }
         self.answers.setdefault("seek", Forbidden("no"))
         self.topics = self.groups = self.cluster = self
+        self.encryption = _Encryption(self)
         self.scheduled, self.redrives, self.tables = _Scheduled(self), _Redrives(self), _Tables(self)
         self.offsets_asked = 0
         self.pauses_s: list[float] = []
@@ -109,6 +112,19 @@ class FakeServer:
 
     def status(self) -> Any:
         return self.answers.get("status") or cluster_status()
+
+
+class _Encryption:
+    """`encryption` of the answers: topic to its keys."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+
+    def status(self, topic: str) -> EncryptionState:
+        states: dict[str, EncryptionState] = self._server.answers.get("encryption", {})
+        if topic not in states:
+            raise TopicNotFound("there is none")
+        return states[topic]
 
 
 class _Scheduled:

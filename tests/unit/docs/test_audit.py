@@ -15,6 +15,7 @@ from app.configuration.server_settings import AUDIT_MODES, Settings
 from app.http.parsing.audit import LISTED_DEFAULT
 from app.services.audit_reader import CLOCKS_APART_MS_MAX
 from cluster.model.internal_topics import audit_topic_config
+from cluster.model.values import Encryption
 from tests.unit.docs.documents import read_document, section, table
 
 PAGE = read_document("audit.md")
@@ -45,7 +46,7 @@ def test_results_and_kinds() -> None:
 
 def test_limits() -> None:
     settings = Settings()
-    config = audit_topic_config(min_insync_replicas=1, retention_ms=1, retention_bytes=1)
+    config = audit_topic_config(min_insync_replicas=1, retention_ms=1, retention_bytes=1, encryption=Encryption.OFF)
     for said in (
         f"`--audit-timeout-ms` ({settings.audit_timeout_ms // 1000} seconds)",
         f"`--audit-waiting-bytes-max` ({settings.audit_waiting_bytes_max // MIB} MiB)",

@@ -5,6 +5,14 @@ from dataclasses import fields
 
 import pytest
 
+from acklog import OutgoingMessage
+from acklog.body_encryption import BodyEncryption
+from acklog.body_encryption.body_encryption import UNWRAPPED_KEYS_MAX
+from acklog.body_encryption.envelope import ENCRYPTED_TYPE, KEY_ID_BYTES_MAX
+from acklog.body_encryption.envelope import WRAPPED_BYTES_MAX as WRAPPED_BODY_KEY_BYTES_MAX
+from acklog.body_encryption.keyring import KEYRING_BYTES_MAX, KEYRING_INTERVAL_MS, KEYRING_KEYS_MAX
+from acklog.body_encryption.sending_keys import DATA_KEY_AGE_MS_MAX, DATA_KEY_BYTES_MAX, DATA_KEY_MESSAGES_MAX
+from acklog.errors import DecryptionFailed, KeyUnavailable, MessageInClear, UnknownKey
 from acklog.wire.batch import HEADER_BYTES, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
@@ -18,6 +26,7 @@ from storage.encryption.writer_key import KEY_BYTES, WRITER_BATCHES_MAX
 from storage.log.keys import LogKey
 from storage.node.encryption.data_key_keeper import RETRY_MS
 from tests.sim.environment import SimEntropy
+from tests.support.body_keys import CountingKeys
 from tests.unit.docs.documents import decode, layout, read_document, section, table
 from tests.unit.storage.encryption.test_log_cipher import keys_of
 
@@ -67,3 +76,21 @@ def test_the_envelope_reads_as_the_page_about_formats_says(data_key: int) -> Non
         assert (found["mark"], found["version"], found["data_key"], found["count"]) == (0xC1, 1, data_key, count)
         assert found["salt"] == bytes(batch[HEADER_BYTES + 6 : HEADER_BYTES + 22])
         assert len(batch) - HEADER_BYTES == 30 + len(plain) - HEADER_BYTES + TAG_BYTES
+
+
+def test_what_is_said_of_bodies_that_clients_encrypt() -> None:
+    [sent] = BodyEncryption(CountingKeys()).encrypt_all("orders", [OutgoingMessage(b"")])
+    local = len(sent.body) - KEY_BYTES + 60 - len(b"application/octet-stream") + len("2026-11") - 1
+    assert 100 <= local <= 120
+    assert "about 110 bytes" in SAID
+    hours = DATA_KEY_AGE_MS_MAX // 3_600_000
+    assert (DATA_KEY_MESSAGES_MAX, DATA_KEY_BYTES_MAX >> 30, hours) == (1_048_576, 64, 24)
+    assert "after 1,048,576 messages, 64 GiB or a day" in SAID
+    assert f"up to {KEYRING_KEYS_MAX} keys and {KEYRING_BYTES_MAX >> 10} KiB" in SAID
+    assert KEYRING_INTERVAL_MS == 1_000
+    assert f"the last {UNWRAPPED_KEYS_MAX:,} that came" in SAID
+    assert f"An id has up to {KEY_ID_BYTES_MAX} bytes, a wrapped key up to {WRAPPED_BODY_KEY_BYTES_MAX:,}" in SAID
+    assert f"`{ENCRYPTED_TYPE}`" in SAID
+    named = [row[0].strip("`") for row in table(section(PAGE, "Bodies that clients encrypt"))[8:]]
+    for error in (UnknownKey, DecryptionFailed, MessageInClear, KeyUnavailable):
+        assert error.__name__ in named

@@ -3,15 +3,19 @@ from collections.abc import AsyncIterator
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.cluster_admin import ClusterAdmin
+from cluster.catalog.group_admin import GroupAdmin
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode, encode
+from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.model.steering import OrderKind, PartitionOrder
-from cluster.model.values import PartitionLife, Topic
+from cluster.model.values import GroupMode, GroupSettings, PartitionLife, Topic
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
+from tests.sim.environment import SimEntropy
 from tests.support.controlled_cluster import ControlledCluster
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import settle
@@ -65,6 +69,21 @@ async def test_a_dead_node_can_be_drained_as_long_as_it_holds_something(
     held = [node for state in cluster.metadata.partitions(orders(cluster).id) for node in state.replicas]
     await cluster.stop_node(held[0])
     await admin.drain(held[0])
+
+
+async def test_progress_that_cannot_be_read_hides_no_others(
+    cluster: ControlledCluster, store: FlakyStore, admin: ClusterAdmin
+) -> None:
+    topic = orders(cluster)
+    groups = GroupAdmin(cluster.store, cluster.metadata, clock=cluster.clock, entropy=SimEntropy(1))
+    for name in ("damaged", "read"):
+        group = await groups.create(name, mode=GroupMode.SHARED, settings=GroupSettings())
+        key = keys.offsets(group.id, topic.id)
+        progress = ProjectedOffsets({"1": ProjectedPartition(7, 0, 1, 1)})
+        await cluster.store.transact([], [Put(key, b"{" if name == "damaged" else encode(progress))])
+    with capture_logs() as logs:
+        assert await admin.progress_of(topic.id, 1) == {"read": 7}
+    assert [(each["event"], each["group"]) for each in logs] == [("group_progress_unreadable", "damaged")]
 
 
 async def test_an_order_says_what_is_wanted(cluster: ControlledCluster, admin: ClusterAdmin) -> None:

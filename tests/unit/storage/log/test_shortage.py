@@ -120,6 +120,51 @@ def test_wherever_descriptors_run_out_nothing_is_lost(lasting: int) -> None:
     assert has_refused
 
 
+class RecordingDisk(ShortDisk):
+    """`synced` are the directories whose names were made durable."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced: list[str] = []
+
+    def sync_directory(self, path: str) -> None:
+        super().sync_directory(path)
+        self.synced.append(path)
+
+
+def test_names_that_were_removed_and_not_synced_are_synced_later() -> None:
+    """A refused append has begun a segment: that its name is gone is made durable by the next sync, if not at once."""
+    disk = RecordingDisk()
+    harness = harness_on(disk)
+    log = harness.run(harness.store.open_log(KEY, SMALL_LOG))
+
+    async def append(size: int) -> None:
+        await log.append(opaque_batch(1, size=size), leader_epoch=0)
+
+    harness.run(append(600))
+    harness.run(harness.store.sync())
+    openings = disk.openings
+    disk.is_short = lambda count: count > openings + 1  # for one of two new segments there is a descriptor
+
+    async def append_two() -> None:
+        results = await asyncio.gather(append(600), append(600), return_exceptions=True)
+        assert [isinstance(each, ServerError) for each in results] == [True, True]
+
+    harness.run(append_two())
+    disk.is_short = lambda _count: False
+    names = disk.list_directory(KEY.directory)
+    assert [name for name in names if name.endswith(".log")] == ["00000000000000000000.log"]
+    disk.synced.clear()
+    harness.run(append(40))
+    harness.run(harness.store.sync())
+    assert KEY.directory in disk.synced
+    harness.lose_power()
+    harness.open()
+    log = harness.run(harness.store.open_log(KEY, SMALL_LOG))
+    assert len(harness.read_all(log)) == 2
+    harness.dispose()
+
+
 def test_for_as_long_as_it_lasts() -> None:
     """What needs no new file goes on; what does is refused as long as there is no descriptor, and taken then."""
     disk = ShortDisk()

@@ -307,3 +307,16 @@ async def test_acknowledgements_have_an_allowance_of_their_own() -> None:
     await settle()
     for protocol, _ in held:
         protocol.connection_lost(None)
+
+
+@pytest.mark.parametrize("topic", ["orders", "not-there-yet"])
+async def test_a_right_on_trial_that_is_missing_is_counted_once(topic: str) -> None:
+    """Also where the short way finds that the topic is still to be made."""
+    rig = Rig(Settings(rights_dry_run=True), tokens=parse_token_table(json.dumps(TOKENS).encode()))
+    writer = b"authorization: Bearer writer-token-000001"
+    assert (await rig.exchange(post(BODY, writer))).startswith(b"HTTP/1.1 201 ")
+    reader = b"authorization: Bearer reader-token-000001"
+    body = b'{"queue":"%b","body":1}' % topic.encode()
+    assert (await rig.exchange(post(body, reader))).startswith(b"HTTP/1.1 201 ")
+    metrics = (await rig.exchange(b"GET /metrics HTTP/1.1\r\nhost: a\r\n" + writer + b"\r\n\r\n")).decode()
+    assert re.findall(r'acklog_rights_let_through_total{action="send"} (\S+)', metrics) == ["1.0"]
