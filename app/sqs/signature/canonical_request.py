@@ -36,7 +36,7 @@ def canonical_path(raw_path: bytes) -> bytes:
         elif segment not in (b"", b"."):
             segments.append(segment)
     path = b"/" + b"/".join(segments)
-    if segments and raw_path.endswith((b"/", b"/.", b"/..")):
+    if segments and raw_path.endswith(b"/"):
         path += b"/"
     return uri_encoded(path, kept="/")
 
