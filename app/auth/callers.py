@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
+from app.auth.access_key import AccessKey
 from app.auth.client_certificate import ClientCertificate
 from app.auth.identities import Identities
 from app.auth.principal import ANYONE, Principal
@@ -75,10 +76,19 @@ class Callers:
             principal = tokens.identities.of_certificate(certificate)
         if principal is None:
             principal = self._of_token(bearer_token(authorization, bytes_max=self._token_bytes_max), tokens, now_ms)
-        if principal.expires_at_ms is not None and principal.expires_at_ms <= now_ms:
-            what = "token" if authorization is not None else "certificate"
-            raise ServerError(ProblemCode.TOKEN_EXPIRED, f"the {what} has expired")
-        return self._enforcement.of(principal)
+        return self._let_in(principal, now_ms, what="token" if authorization is not None else "certificate")
+
+    @property
+    def asks_nobody(self) -> bool:
+        return self._tokens is None
+
+    def access_key(self, key_id: str) -> AccessKey | None:
+        """The one of that id in the tokens file."""
+        return None if self._tokens is None else self._tokens.access_key(key_id)
+
+    def of_access_key(self, key: AccessKey) -> Principal:
+        """Who has shown that they have its secret. Raises ServerError TOKEN_EXPIRED."""
+        return self._let_in(key.holder, self._clock.now_ms(), what="token of the access key")
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call it when others may be let in than before; returns how to stop that."""
@@ -95,6 +105,12 @@ class Callers:
     def ms_left(self, principal: Principal) -> int | None:
         """Until nobody gets in as that any more by itself; None: that never comes."""
         return None if principal.expires_at_ms is None else principal.expires_at_ms - self._clock.now_ms()
+
+    def _let_in(self, principal: Principal, now_ms: int, *, what: str) -> Principal:
+        """Raises ServerError TOKEN_EXPIRED."""
+        if principal.expires_at_ms is not None and principal.expires_at_ms <= now_ms:
+            raise ServerError(ProblemCode.TOKEN_EXPIRED, f"the {what} has expired")
+        return self._enforcement.of(principal)
 
     def _of_token(self, token: str, tokens: TokenTable, now_ms: int) -> Principal:
         """Raises ServerError."""

@@ -104,7 +104,7 @@ class Reloads:
                 found.at_restart.append(f"{self._process.sources.table}.tokens_file")
             return _News(now, found, None)
         if not path and self._settings is not None and self._settings.require_tokens:
-            return _News(now, found, TokenTable({}))
+            return _News(now, found, TokenTable())
         if not path:
             raise SettingsError("tokens_file is gone, which would open the server to everybody: that takes a restart")
         return _News(now, found, TokenTable.load(path))

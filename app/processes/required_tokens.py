@@ -13,4 +13,4 @@ def tokens_of(settings: Settings) -> TokenTable | None:
     """None: it asks nobody. Raises TokensFileError."""
     if settings.tokens_file:
         return TokenTable.load(settings.tokens_file)
-    return TokenTable({}) if settings.require_tokens else None
+    return TokenTable() if settings.require_tokens else None

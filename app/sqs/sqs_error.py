@@ -49,7 +49,7 @@ class SqsErrorCode(Enum):
     INVALID_SECURITY = Fault("InvalidSecurity", "InvalidSecurity", 403)
     MISSING_AUTHENTICATION_TOKEN = Fault("MissingAuthenticationTokenException", "MissingAuthenticationToken", 403)
     INCOMPLETE_SIGNATURE = Fault("IncompleteSignatureException", "IncompleteSignature", 400)
-    SIGNATURE_DOES_NOT_MATCH = Fault("SignatureDoesNotMatch", "SignatureDoesNotMatch", 403)
+    SIGNATURE_DOES_NOT_MATCH = Fault("InvalidSignatureException", "SignatureDoesNotMatch", 403)
     INVALID_CLIENT_TOKEN_ID = Fault("UnrecognizedClientException", "InvalidClientTokenId", 403)
     EXPIRED_TOKEN = Fault("ExpiredTokenException", "ExpiredToken", 403)
     REQUEST_EXPIRED = Fault("RequestExpired", "RequestExpired", 400)

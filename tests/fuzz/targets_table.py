@@ -36,6 +36,7 @@ TARGETS = (
     "send_batch",
     "send_request",
     "settlements",
+    "signatures",
     "single_send",
     "snapshots",
     "tokens_file",

@@ -1,10 +1,12 @@
-"""`acklog tokens`: tokens that are stored for all gateways."""
+"""`acklog tokens`: tokens that are stored for all gateways, and access keys for their files."""
 
+import secrets
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
+from acklog.command.access_keys import NewAccessKey
 from acklog.command.arguments import YesOption
 from acklog.command.confirmation import confirm
 from acklog.command.failures import UsageError
@@ -126,6 +128,18 @@ def revoke(context: typer.Context, name: NameArgument, is_yes: YesOption = False
     with session.client() as client:
         client.tokens.revoke(name)
     session.output.show({"token": name, "revoked": True}, Fields([("revoked", Cell(name, "name"))]))
+
+
+@command.command("access-key")
+def access_key(context: typer.Context) -> None:
+    """Make an access key for a client of SQS, and print it as it stands in a tokens file; no server is asked."""
+    output = session_of(context).output
+    made = NewAccessKey.made(secrets.choice)
+    output.note("Paste it below its token in the gateways' tokens file, and reload them. The client has the same two.")
+    if output.is_json:
+        output.show({"id": made.id, "secret": made.secret})
+    else:
+        output.put_text(made.toml())
 
 
 def _right(text: str) -> "TokenRight":

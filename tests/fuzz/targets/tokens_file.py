@@ -15,6 +15,8 @@ _SEEDS = (
     b'rights = [{allow = ["receive"], topics = ["o.*"], groups = ["billing"]}, {deny = ["send"], topics = ["*"]}]\n',
     _TOML + b'[[roles.clerk]]\nallow = ["send"]\ntopics = ["a"]\n\n[[tokens]]\nname = "desk"\nroles = ["clerk"]\n'
     b'token = "in plain text, to try"\nexpiresAt = 2031-12-31T23:59:59Z\nrequestsPerSecond = 1_000\n',
+    _TOML + b'[[tokens]]\nname = "queue"\nroles = ["consumer"]\n\n[[tokens.accessKeys]]\nid = "AKIDEXAMPLE00000"\n'
+    b'secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"\n',
     _TOML + b"tokens = []",
     _TOML + b'tokens = [{name = "a", roles = ["admin"], sha256 = 0x00}]',
 )
@@ -24,6 +26,7 @@ def _read(data: bytes) -> None:
     table = parse_token_table(data[1:], toml=data[:1] == _TOML)
     assert table.is_same_as(parse_token_table(data[1:], toml=data[:1] == _TOML))
     assert table.find("a token that nobody has") is None
+    assert table.access_key("AKIDNOBODY000000") is None
     assert sum(len(table.named(name)) for name in table.names()) == len(table)
     for name in table.names():
         for principal in table.named(name):

@@ -12,6 +12,7 @@ from acklog.wire.limits import (
     TOKEN_NAME_LENGTH_MAX,
 )
 from acklog.wire.problems import ProblemCode
+from app.auth.access_key import ACCESS_KEY_ID_PATTERN, ACCESS_KEY_SECRET_PATTERN, ACCESS_KEYS_PER_TOKEN_MAX
 from app.auth.identities import CERTIFICATE_PREFIX, IDENTITY_RIGHTS_MAX, JWT_PREFIX, RULES_MAX
 from app.auth.identity_entry import CONDITIONS_MAX
 from app.auth.right import ROLES_MAX
@@ -21,9 +22,14 @@ from app.auth.tokens import parse_token_table
 from app.auth.tried_rights import TOLD_MAX
 from app.configuration.jwt_options import JwtOptions
 from app.jwt.key_set import KEY_SET_BYTES_MAX, KEYS_MAX
+from app.sqs.signature.query_signature import EXPIRES_SECONDS_MAX
+from app.sqs.signature.signing_keys import SIGNING_KEYS_MAX
+from app.sqs.signature.signing_time import CLOCK_SKEW_MS
+from app.sqs.sqs_error import SqsErrorCode
 from cluster.catalog.catalog_change import CatalogSettings
 from cluster.line_limit import LineLimitSettings
 from cluster.model.action import Action
+from tests.support.sqs_access import SqsGate
 from tests.unit.docs.documents import read_document, section, table
 
 PAGE = read_document("security.md")
@@ -32,7 +38,7 @@ DEFAULTS = JwtOptions()
 
 def test_its_tokens_files_are_such() -> None:
     files = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert [len(parse_token_table(file.encode(), toml=True)) for file in files] == [1, 2, 0]
+    assert [len(parse_token_table(file.encode(), toml=True)) for file in files] == [1, 2, 0, 1]
 
 
 def test_actions_roles_and_scopes() -> None:
@@ -72,6 +78,39 @@ def test_what_it_says_of_signed_tokens() -> None:
     assert f"{DEFAULTS.jwt_keys_timeout_ms // 1000} s at most (`--jwt-keys-timeout-ms`)" in keys
     assert f"{LineLimitSettings().lines_max} lines a minute of each" in keys
     assert f"called `{CERTIFICATE_PREFIX}`" in section(PAGE, "Certificates of clients")
+
+
+def test_what_it_says_of_access_keys() -> None:
+    part = section(PAGE, "Access keys for SQS clients")
+    said = " ".join(part.split())
+    for limit, pattern in (("An id has", ACCESS_KEY_ID_PATTERN), ("A secret has", ACCESS_KEY_SECRET_PATTERN)):
+        [(least, most)] = re.findall(r"\{(\d+),(\d+)\}", pattern)
+        assert f"{limit} {least} to {most} " in said
+    assert f"A token has at most {ACCESS_KEYS_PER_TOKEN_MAX} access keys" in said
+    good = " ".join(section(PAGE, "When a signature is good").split())
+    assert f"differ by {CLOCK_SKEW_MS // 60_000} minutes" in good
+    assert f"{EXPIRES_SECONDS_MAX // 86_400} days at most" in good
+    assert f"remembers {SIGNING_KEYS_MAX:,} keys" in good
+
+
+def test_its_access_key_lets_its_client_in() -> None:
+    [file] = re.findall(r"^```toml\n(.*?)^```", section(PAGE, "Access keys for SQS clients"), re.MULTILINE | re.DOTALL)
+    [(key_id, secret)] = re.findall(r"AWS_ACCESS_KEY_ID=(\S+) AWS_SECRET_ACCESS_KEY=(\S+)", PAGE)
+    gate = SqsGate(parse_token_table(file.encode(), toml=True))
+    assert gate.admit(gate.signer(key_id, secret, region="us-east-1").signed()).name == "billing"
+
+
+def test_answers_to_signatures_are_named_as_they_are() -> None:
+    rows = table(section(PAGE, "When a signature is good"))
+    named = {name for row in rows for name in re.findall(r"`([A-Za-z]+)`", row[0])}
+    codes = (
+        SqsErrorCode.MISSING_AUTHENTICATION_TOKEN,
+        SqsErrorCode.INCOMPLETE_SIGNATURE,
+        SqsErrorCode.INVALID_CLIENT_TOKEN_ID,
+        SqsErrorCode.SIGNATURE_DOES_NOT_MATCH,
+        SqsErrorCode.EXPIRED_TOKEN,
+    )
+    assert named == {name for code in codes for name in (code.value.shape, code.value.code)}
 
 
 def test_what_it_says_of_stored_tokens() -> None:

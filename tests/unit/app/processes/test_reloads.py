@@ -151,6 +151,32 @@ async def test_tokens_are_read_again_also_from_another_file(tmp_path: Path) -> N
     assert found.name == "two"
 
 
+async def test_access_keys_are_read_again_and_no_line_shows_a_secret(tmp_path: Path) -> None:
+    def write(*ids: str) -> None:
+        keys = ", ".join(f'{{"id": "{each}", "secret": "of-{each}-0123"}}' for each in ids)
+        path.write_text(f'{{"tokens": [{{"name": "one", "roles": ["viewer"], "accessKeys": [{keys}]}}]}}')
+
+    path = tmp_path / "tokens.json"
+    earlier, later = "AKIDEXAMPLE00000", "AKIDEXAMPLE00001"
+    write(earlier)
+    path.chmod(0o600)
+    tokens = TokenTable.load(str(path))
+    content = f"[serve]\ntokens_file = '{path}'\n"
+    server = Running("serve", content, tokens=tokens)
+    write(earlier, later)
+    lines = await server.reload(content)
+    assert None not in (tokens.access_key(earlier), tokens.access_key(later))
+    write(later)
+    lines += await server.reload(content)
+    assert (tokens.access_key(earlier), tokens.access_key(later) is None) == (None, False)
+    path.chmod(0o644)
+    write(earlier)
+    [refused] = await server.reload(content)
+    assert "others may read or change it" in refused["reason"]
+    assert tokens.access_key(earlier) is None
+    assert "0123" not in repr([*lines, refused])
+
+
 async def test_a_server_that_is_open_to_everybody_is_closed_by_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "tokens.json"
     path.write_text(token_file("one"))

@@ -106,7 +106,7 @@ async def test_nobody_gives_for_longer_than_they_have(serve: Any) -> None:
 
 async def test_whoever_revokes_the_last_token_closes_the_server(serve: Any) -> None:
     """A table without tokens is not the same as none: nobody gets in, and not everybody."""
-    world = MemoryWorld(tokens=TokenTable({}))
+    world = MemoryWorld(tokens=TokenTable())
     async with serve(world) as client:
         assert await send(client, "x") == 401
         assert (await client.get("/topics")).status_code == 401

@@ -51,7 +51,7 @@ def test_a_gateway_that_starts_knows_what_is_there() -> None:
         first = await cluster.gateway(tokens=table())
         async with client_of(first) as here:
             made = await here.post("/tokens", json={"name": "shop", "roles": ["producer"]}, headers=bearer())
-        later = await cluster.gateway(tokens=TokenTable({}))
+        later = await cluster.gateway(tokens=TokenTable())
         async with client_of(later) as there:
             assert await is_known(there, made.json()["token"])
             assert not await is_known(there, ADMIN), "which is in another gateway's file"
