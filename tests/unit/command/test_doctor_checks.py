@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,16 +17,8 @@ from acklog.catalog import (
     TopicDescription,
 )
 from acklog.cluster import ClusterNode, ClusterStatus
-from acklog.command import machine_checks
 from acklog.command.checkup import Check, CheckOutcome
 from acklog.command.group_checks import GROUPS_LOOKED_AT_MAX
-from acklog.command.machine_checks import (
-    data_directory_checks,
-    file_system_check,
-    file_system_type,
-    sync_check,
-    sync_durations_ms,
-)
 from acklog.command.server_checks import ServerChecks
 from acklog.command.server_metrics import ServerMetrics
 from acklog.encryption import EncryptionState
@@ -523,66 +514,6 @@ class TestMetricsText:
         assert metrics.by_label("a", "y") == {'a "b" \\ c': 2, "": 3}
         assert metrics.value("b") == 1500
         assert [metrics.value(name) for name in ("c", "d", "nonsense")] == [None, None, None]
-
-
-MOUNTS = """\
-22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-23 22 0:5 / /proc rw shared:2 - proc proc rw
-30 22 8:2 / /srv rw shared:3 - xfs /dev/sdb1 rw
-31 30 0:50 / /srv/with\\040space rw - nfs4 host:/x rw
-"""
-
-
-class TestMachine:
-    @pytest.mark.parametrize(
-        ("path", "kind"),
-        [("/var/lib", "ext4"), ("/srv", "xfs"), ("/srv/data", "xfs"), ("/srvx", "ext4"), ("/srv/with space/d", "nfs4")],
-    )
-    def test_the_file_system_is_that_of_the_nearest_mount(self, path: str, kind: str) -> None:
-        assert file_system_type(Path(path), MOUNTS) == kind
-
-    @pytest.mark.parametrize(
-        ("kind", "outcome"),
-        [
-            ("ext4", CheckOutcome.OK),
-            ("xfs", CheckOutcome.OK),
-            ("nfs4", CheckOutcome.WARN),
-            ("fuse.sshfs", CheckOutcome.WARN),
-            ("overlay", CheckOutcome.WARN),
-            ("tmpfs", CheckOutcome.FAIL),
-            ("", CheckOutcome.SKIPPED),
-        ],
-    )
-    def test_what_a_file_system_means(self, kind: str, outcome: CheckOutcome) -> None:
-        assert file_system_check(kind).outcome is outcome
-
-    @pytest.mark.parametrize(
-        ("median_ms", "outcome"), [(0.3, CheckOutcome.OK), (11, CheckOutcome.WARN), (150, CheckOutcome.FAIL)]
-    )
-    def test_slow_syncs(self, median_ms: float, outcome: CheckOutcome) -> None:
-        assert sync_check([median_ms, median_ms, 1000]).outcome is outcome
-
-    def test_a_measurement_leaves_nothing_behind(self, tmp_path: Path) -> None:
-        assert len(sync_durations_ms(tmp_path)) == machine_checks.SYNCS
-        assert list(tmp_path.iterdir()) == []
-
-    def test_a_directory_that_cannot_be_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(_path: Path) -> list[float]:
-            raise PermissionError(13, "Permission denied")
-
-        monkeypatch.setattr(machine_checks, "sync_durations_ms", refuse)
-        found = {check.name: check for check in data_directory_checks(tmp_path)}
-        assert found["sync"].outcome is CheckOutcome.SKIPPED
-        assert "Permission denied" in found["sync"].finding
-
-    def test_few_open_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(machine_checks.resource, "getrlimit", lambda _what: (256, 4096))
-        check = machine_checks._open_files()
-        assert check.outcome is CheckOutcome.WARN
-        assert "ulimit -n" in check.advice
-
-    def test_an_old_python(self) -> None:
-        assert machine_checks._python((3, 9, 1)).outcome is CheckOutcome.FAIL
 
 
 @pytest.mark.parametrize(
