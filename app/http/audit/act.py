@@ -30,8 +30,8 @@ _NAMED_IN_BODY = {"topic": "topic", "name": "token"}
 
 
 class Act:
-    """`facts` are those of its request, `needed` the rights that it takes. `has_begun`: nothing is done before; `is_intended`: the log says that it is
-    going to be."""
+    """`facts` are those of its request, `needed` the rights that it takes. `has_begun`: nothing is done before;
+    `is_intended`: the log says that it is going to be."""
 
     def __init__(
         self,
@@ -68,7 +68,8 @@ class Act:
             raise ServerError(ProblemCode.AUDIT_UNAVAILABLE, detail, retry_after_ms=NOT_RECORDED_RETRY_MS)
 
     async def end(self, status: int, problem: ProblemFacts, result: AuditResult | None = None) -> None:
-        """`result` None: as the status and the problem say. Returns once its record is durable, or the time for that is over: then it waits in the journal."""
+        """`result` None: as the status and the problem say. Returns once its record is durable, or the time for that is
+        over: then it waits in the journal."""
         is_undone = problem.code == ProblemCode.AUDIT_UNAVAILABLE.name
         record = replace(
             self._facts,

@@ -21,7 +21,11 @@ class Standing:
     """`judged` says who asks, and raises one of `refusals` where nobody of that name is let in."""
 
     def __init__(
-        self, judged: Callable[[], Principal], callers: Callers, *, refusals: tuple[type[Exception], ...] = (ServerError,)
+        self,
+        judged: Callable[[], Principal],
+        callers: Callers,
+        *,
+        refusals: tuple[type[Exception], ...] = (ServerError,),
     ) -> None:
         """Raises what `judged` does."""
         self._judged = judged

@@ -1,7 +1,6 @@
 """Dead letters are moved back."""
 
 from app.sqs.calls.message_values import MoveTask
-from app.sqs.calls.pages import page_limit
 from app.sqs.calls.sqs_services import CallContext
 from app.sqs.shapes import (
     CancelMessageMoveTaskInput,
@@ -13,7 +12,7 @@ from app.sqs.shapes import (
     StartMessageMoveTaskResult,
 )
 
-TASKS_MAX = 10
+TASKS_DEFAULT = 1
 
 
 async def start_message_move_task(asked: StartMessageMoveTaskInput, context: CallContext) -> StartMessageMoveTaskResult:
@@ -24,7 +23,7 @@ async def start_message_move_task(asked: StartMessageMoveTaskInput, context: Cal
 
 
 async def list_message_move_tasks(asked: ListMessageMoveTasksInput, context: CallContext) -> ListMessageMoveTasksResult:
-    limit = page_limit(asked.max_results, most=TASKS_MAX, default=1)
+    limit = TASKS_DEFAULT if asked.max_results is None else asked.max_results
     tasks = await context.services.queues.moves(asked.source_arn, limit, context.principal)
     return ListMessageMoveTasksResult(results=[_entry(task) for task in tasks] or None)
 

@@ -1,6 +1,5 @@
 """Queues are made, found, changed and deleted."""
 
-from app.sqs.calls.pages import name_of_token, page_limit, token_of
 from app.sqs.calls.sqs_services import CallContext
 from app.sqs.shapes import (
     CreateQueueInput,
@@ -17,10 +16,9 @@ from app.sqs.shapes import (
     PurgeQueueInput,
     SetQueueAttributesInput,
 )
-from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.model.action import Action
 
-NO_SUCH_QUEUE = "The specified queue does not exist."
+PAGE_MAX = 1_000
 
 
 async def create_queue(asked: CreateQueueInput, context: CallContext) -> CreateQueueResult:
@@ -35,17 +33,16 @@ async def delete_queue(asked: DeleteQueueInput, context: CallContext) -> None:
 
 
 async def list_queues(asked: ListQueuesInput, context: CallContext) -> ListQueuesResult:
-    limit, after = page_limit(asked.max_results), name_of_token(asked.next_token)
-    names, last = context.services.queues.list_page(asked.queue_name_prefix or "", limit, after, context.principal)
-    # Who names no number gets no token: SQS ends the list there.
-    token = None if asked.max_results is None else token_of(last)
-    return ListQueuesResult(queue_urls=[context.url_of(name) for name in names] or None, next_token=token)
+    names, token = context.services.queues.list_page(
+        asked.queue_name_prefix or "", _page_limit(asked.max_results), asked.next_token or "", context.principal
+    )
+    urls = [context.url_of(name) for name in names]
+    return ListQueuesResult(queue_urls=urls or None, next_token=_shown(token, asked.max_results))
 
 
 async def get_queue_url(asked: GetQueueUrlInput, context: CallContext) -> GetQueueUrlResult:
-    owner = asked.queue_owner_aws_account_id
-    if owner and owner != context.services.names.account:
-        raise SqsError(SqsErrorCode.QUEUE_DOES_NOT_EXIST, NO_SUCH_QUEUE)
+    if asked.queue_owner_aws_account_id:
+        context.services.names.require_owner(asked.queue_owner_aws_account_id)
     queue = await context.services.queues.find(asked.queue_name, context.principal, Action.LOOK)
     return GetQueueUrlResult(queue_url=context.url_of(queue.name))
 
@@ -68,8 +65,17 @@ async def purge_queue(asked: PurgeQueueInput, context: CallContext) -> None:
 async def list_dead_letter_source_queues(
     asked: ListDeadLetterSourceQueuesInput, context: CallContext
 ) -> ListDeadLetterSourceQueuesResult:
-    limit, after = page_limit(asked.max_results), name_of_token(asked.next_token)
-    name = context.named(asked.queue_url)
-    names, last = await context.services.queues.dead_letter_sources(name, limit, after, context.principal)
-    token = None if asked.max_results is None else token_of(last)
-    return ListDeadLetterSourceQueuesResult(queue_urls=[context.url_of(each) for each in names], next_token=token)
+    names, token = await context.services.queues.dead_letter_sources(
+        context.named(asked.queue_url), _page_limit(asked.max_results), asked.next_token or "", context.principal
+    )
+    urls = [context.url_of(name) for name in names]
+    return ListDeadLetterSourceQueuesResult(queue_urls=urls, next_token=_shown(token, asked.max_results))
+
+
+def _page_limit(asked: int | None) -> int:
+    return PAGE_MAX if asked is None else asked
+
+
+def _shown(token: str | None, asked: int | None) -> str | None:
+    """Who names no number gets no token: SQS ends the list there."""
+    return None if asked is None else token
