@@ -38,6 +38,8 @@ TARGETS = (
     "settlements",
     "single_send",
     "snapshots",
+    "sqs_json",
+    "sqs_query",
     "tokens_file",
     "trace_context",
     "web_guard",

@@ -75,7 +75,7 @@ class FakeQueues:
 
     async def attributes(self, name: str, wanted: Sequence[str], principal: Principal) -> PAIRS:
         self._asked.note("attributes", name, list(wanted))
-        return {each: "5" for each in wanted}
+        return dict.fromkeys(wanted, "5")
 
     async def set_attributes(self, name: str, attributes: Any, principal: Principal) -> None:
         self._asked.note("set_attributes", name, dict(attributes))

@@ -99,7 +99,10 @@ def test_the_guard_of_a_server_without_tokens_lets_in_who_is_named(fetch_site: b
     assert named.fault(b"GET", b"/messages", host=host, origin=OTHER.encode(), fetch_site=fetch_site) is not None
     # An image or a link sends no Origin, so nobody knows whose it is.
     assert named.fault(b"GET", b"/messages", host=host, origin=None, fetch_site=b"cross-site") is not None
-    assert named.fault(b"GET", b"/messages", host=b"rebound.example", origin=SHOP.encode(), fetch_site=fetch_site) is not None
+    assert (
+        named.fault(b"GET", b"/messages", host=b"rebound.example", origin=SHOP.encode(), fetch_site=fetch_site)
+        is not None
+    )
 
 
 def test_the_guard_of_named_hosts_lets_in_every_page_where_that_is_said() -> None:

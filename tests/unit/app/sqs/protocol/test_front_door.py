@@ -147,9 +147,7 @@ async def test_errors_say_what_they_are_called_in_the_other_protocol(server: Sqs
         ("SendMessage", '{"x":' + "[" * 100_000, "SerializationException", ""),
     ],
 )
-async def test_what_is_wrong_with_json(
-    server: SqsServer, operation: str, document: str, code: str, part: str
-) -> None:
+async def test_what_is_wrong_with_json(server: SqsServer, operation: str, document: str, code: str, part: str) -> None:
     headers = {"X-Amz-Target": f"AmazonSQS.{operation}"}
     answer = await server.client.post(PATH, content=document.encode(), headers=headers)
     status, shape, message = json_error(answer)
