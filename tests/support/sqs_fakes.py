@@ -9,6 +9,7 @@ from app.http.exchange.http_services import HttpServices
 from app.sqs.calls.message_values import (
     MessageAttribute,
     MoveTask,
+    MoveTaskStatus,
     OutgoingMessage,
     ReceivedMessage,
     ReceivedMessages,
@@ -120,7 +121,7 @@ class FakeQueues:
 
     async def moves(self, source_arn: str, limit: int, principal: Principal) -> list[MoveTask]:
         self._asked.note("moves", source_arn, limit)
-        return [MoveTask(status="RUNNING", source_arn=source_arn, moved=2, started_at_ms=99, handle="h", to_move=5)]
+        return [MoveTask("h", MoveTaskStatus.RUNNING, source_arn, None, None, 2, 5, 99, None)]
 
 
 class FakeNames:

@@ -17,7 +17,7 @@ LOOKED_AHEAD_MS = 60_000
 """No request waits for longer, so an end that is later concerns none."""
 
 
-class Standing:
+class RequestStanding:
     """`judged` says who asks, and raises one of `refusals` where nobody of that name is let in."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Standing:
         return stop
 
 
-class CallerStanding(Standing):
+class CallerStanding(RequestStanding):
     def __init__(self, headers: RequestHeaders, callers: Callers) -> None:
         """By a token or a certificate. Raises ServerError as `principal_of` does."""
         super().__init__(partial(principal_of, headers, callers), callers)

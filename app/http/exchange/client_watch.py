@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from starlette.types import Receive
 
 from app.gateway.shutdown import Shutdown
-from app.http.exchange.caller_standing import Standing
+from app.http.exchange.caller_standing import RequestStanding
 
 _Result = TypeVar("_Result")
 
@@ -20,7 +20,7 @@ class ClientWatch:
     The request's body must have been read before: what still comes in is dropped.
     """
 
-    def __init__(self, receive: Receive, shutdown: Shutdown, standing: Standing) -> None:
+    def __init__(self, receive: Receive, shutdown: Shutdown, standing: RequestStanding) -> None:
         self._receive = receive
         self._shutdown = shutdown
         self._standing = standing

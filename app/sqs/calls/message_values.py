@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +70,24 @@ class ReceivedMessages:
     release: Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoveTask:
-    """`handle` is told while it runs. `to_move` None: not known. `rate` is in messages per second; None: as fast as it
-    goes."""
+class MoveTaskStatus(Enum):
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    CANCELLING = "CANCELLING"
+    CANCELLED = "CANCELLED"
+    FAILED = "FAILED"
 
-    status: str
+
+@dataclass(frozen=True, slots=True)
+class MoveTask:
+    """`handle` is None but while it runs, `destination_arn` where each message goes to where it came from."""
+
+    handle: str | None
+    status: MoveTaskStatus
     source_arn: str
+    destination_arn: str | None
+    rate_per_second: int | None
     moved: int
+    to_move: int
     started_at_ms: int
-    handle: str | None = None
-    destination_arn: str | None = None
-    rate: int | None = None
-    to_move: int | None = None
-    failure_reason: str | None = None
+    failure_reason: str | None

@@ -38,10 +38,10 @@ async def cancel_message_move_task(
 def _entry(task: MoveTask) -> MoveTaskEntry:
     return MoveTaskEntry(
         task_handle=task.handle,
-        status=task.status,
+        status=task.status.value,
         source_arn=task.source_arn,
         destination_arn=task.destination_arn,
-        max_number_of_messages_per_second=task.rate,
+        max_number_of_messages_per_second=task.rate_per_second,
         approximate_number_of_messages_moved=task.moved,
         approximate_number_of_messages_to_move=task.to_move,
         failure_reason=task.failure_reason,

@@ -19,6 +19,7 @@ from cluster.model.action import Action
 
 
 async def send_message(asked: SendMessageInput, context: CallContext) -> SendMessageResult:
+    """Raises SqsError, ServerError as the services do."""
     message = _outgoing(asked)
     queue = await context.services.queues.find(context.named(asked.queue_url), context.principal, Action.SEND)
     sent = await context.services.messages.send(queue, message, context.principal)
@@ -32,6 +33,7 @@ async def send_message(asked: SendMessageInput, context: CallContext) -> SendMes
 
 
 async def send_message_batch(asked: SendMessageBatchInput, context: CallContext) -> SendMessageBatchResult:
+    """What is wrong with the batch as a whole is raised; what is wrong with an entry is a part of the result."""
     check_entry_ids([entry.id for entry in asked.entries])
     messages = [_outgoing(entry) for entry in asked.entries]
     queue = await context.services.queues.find(context.named(asked.queue_url), context.principal, Action.SEND)

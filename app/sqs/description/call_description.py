@@ -9,7 +9,7 @@ import msgspec
 FILE = "calls.toml"
 
 
-class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CallMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`type` is that of a scalar, or the name of a collection. `from_path`: it is required, and the path may say it.
     `always`: it is told where it is empty, too."""
 
@@ -19,7 +19,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     always: bool = False
 
 
-Members = dict[str, Member]
+CallMembers = dict[str, CallMember]
 
 
 class CollectionDescription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,13 +36,13 @@ class CallDescription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     about: str
     right: Literal["send", "receive", "settle", "look", "manage", "purge"]
     errors: list[str]
-    input: Members
-    result: Members = {}
+    input: CallMembers
+    result: CallMembers = {}
 
 
 class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     collections: dict[str, CollectionDescription]
-    structures: dict[str, Members]
+    structures: dict[str, CallMembers]
     calls: dict[str, CallDescription]
 
 

@@ -3,7 +3,13 @@
 import re
 import sys
 
-from app.sqs.description.call_description import CollectionDescription, Description, Member, Members, read_description
+from app.sqs.description.call_description import (
+    CollectionDescription,
+    Description,
+    CallMember,
+    CallMembers,
+    read_description,
+)
 
 _LINE_LENGTH_MAX = 120
 _SCALARS = {"string": "str", "integer": "Integer", "boolean": "bool", "blob": "bytes"}
@@ -83,13 +89,13 @@ def _alias(name: str, collection: CollectionDescription) -> str:
     return f'{name} = Annotated[{plain}, Meta(extra={{"query": "{collection.query}"{key}}})]'
 
 
-def _struct(name: str, members: Members) -> str:
+def _struct(name: str, members: CallMembers) -> str:
     lines = [f"class {name}(Struct, kw_only=True, omit_defaults=True):"]
     lines += [_member(each, member) for each, member in members.items()]
     return "\n".join(lines) + "\n\n\n"
 
 
-def _member(name: str, member: Member) -> str:
+def _member(name: str, member: CallMember) -> str:
     type_ = _SCALARS.get(member.type, member.type)
     if member.required or member.always:
         return f'    {_python_name(name)}: {type_} = field(name="{name}")'

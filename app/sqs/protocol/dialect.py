@@ -45,6 +45,8 @@ class Dialect(Protocol):
 
 
 class JsonDialect:
+    """JSON both ways. `target` is the header that says what is asked for."""
+
     media_type = JSON_TYPE
 
     def __init__(self, target: str) -> None:
@@ -68,6 +70,8 @@ class JsonDialect:
 
 
 class QueryDialect:
+    """Forms in, or parameters of the URL; XML out."""
+
     media_type = XML_TYPE
 
     def __init__(self, turns: Turns) -> None:

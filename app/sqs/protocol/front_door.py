@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from app.auth.principal import ANYONE, Principal
 from app.http.answers.receive import LeasedResponse
 from app.http.exchange.bytes_in_flight import Hold
-from app.http.exchange.caller_standing import Standing
+from app.http.exchange.caller_standing import RequestStanding
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.observation import ObservedApplication
@@ -82,7 +82,7 @@ class SqsFrontDoor:
         )
         with self._http.bytes_in_flight.hold(ANYONE) as arriving:
             body = await self._body_of(exchange, arriving)
-            standing = Standing(partial(claim, body), self._http.callers, refusals=(SqsError,))
+            standing = RequestStanding(partial(claim, body), self._http.callers, refusals=(SqsError,))
             exchange.principal = standing.principal
             hold = self._http.bytes_in_flight.hold(standing.principal)
             arriving.release()  # from here on it is known whose they are
@@ -123,7 +123,7 @@ class SqsFrontDoor:
         body = await exchange.dialect.answer(asked.operation, result, exchange.request_id)
         return BytesResponse(body, OK, {REQUEST_ID: exchange.request_id}, exchange.dialect.media_type)
 
-    async def _received(self, exchange: "_Exchange", asked: AskedCall, standing: Standing) -> Response:
+    async def _received(self, exchange: "_Exchange", asked: AskedCall, standing: RequestStanding) -> Response:
         """Its messages are leased: if the answer cannot be written, the leases go back."""
         assert isinstance(asked.input, ReceiveMessageInput)
         context = self._context(exchange, asked, standing.principal)
