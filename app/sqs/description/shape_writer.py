@@ -4,10 +4,10 @@ import re
 import sys
 
 from app.sqs.description.call_description import (
-    CollectionDescription,
-    Description,
     CallMember,
     CallMembers,
+    CollectionDescription,
+    Description,
     read_description,
 )
 
