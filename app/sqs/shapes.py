@@ -1,22 +1,24 @@
 """The calls of SQS as types, written by `python -m app.sqs.description.shape_writer` from `calls.toml`.
 
-What the query protocol calls the parts of a collection stands in the collection's `Meta`.
+`parts` says what the query protocol calls the parts of a collection.
 """
 
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct, field
 
+from app.sqs.part_names import parts
+
 Integer = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
-AttributeNames = Annotated[list[str], Meta(extra={"query": "AttributeName"})]
-Attributes = Annotated[dict[str, str], Meta(extra={"query": "Attribute"})]
-Tags = Annotated[dict[str, str], Meta(extra={"query": "Tag", "key": "Key"})]
-TagKeys = Annotated[list[str], Meta(extra={"query": "TagKey"})]
-AccountIds = Annotated[list[str], Meta(extra={"query": "AWSAccountId"})]
-ActionNames = Annotated[list[str], Meta(extra={"query": "ActionName"})]
-QueueUrls = Annotated[list[str], Meta(extra={"query": "QueueUrl"})]
-StringValues = Annotated[list[str], Meta(extra={"query": "StringListValue"})]
-BinaryValues = Annotated[list[bytes], Meta(extra={"query": "BinaryListValue"})]
+AttributeNames = Annotated[list[str], parts("AttributeName")]
+Attributes = Annotated[dict[str, str], parts("Attribute")]
+Tags = Annotated[dict[str, str], parts("Tag", "Key")]
+TagKeys = Annotated[list[str], parts("TagKey")]
+AccountIds = Annotated[list[str], parts("AWSAccountId")]
+ActionNames = Annotated[list[str], parts("ActionName")]
+QueueUrls = Annotated[list[str], parts("QueueUrl")]
+StringValues = Annotated[list[str], parts("StringListValue")]
+BinaryValues = Annotated[list[bytes], parts("BinaryListValue")]
 
 
 class MessageAttributeValue(Struct, kw_only=True, omit_defaults=True):
@@ -27,10 +29,10 @@ class MessageAttributeValue(Struct, kw_only=True, omit_defaults=True):
     binary_list_values: BinaryValues | None = field(default=None, name="BinaryListValues")
 
 
-MessageAttributes = Annotated[dict[str, MessageAttributeValue], Meta(extra={"query": "MessageAttribute"})]
-SystemAttributes = Annotated[dict[str, MessageAttributeValue], Meta(extra={"query": "MessageSystemAttribute"})]
-MessageAttributeNames = Annotated[list[str], Meta(extra={"query": "MessageAttributeName"})]
-SystemAttributeNames = Annotated[list[str], Meta(extra={"query": "MessageSystemAttributeName"})]
+MessageAttributes = Annotated[dict[str, MessageAttributeValue], parts("MessageAttribute")]
+SystemAttributes = Annotated[dict[str, MessageAttributeValue], parts("MessageSystemAttribute")]
+MessageAttributeNames = Annotated[list[str], parts("MessageAttributeName")]
+SystemAttributeNames = Annotated[list[str], parts("MessageSystemAttributeName")]
 
 
 class SendEntry(Struct, kw_only=True, omit_defaults=True):
@@ -43,7 +45,7 @@ class SendEntry(Struct, kw_only=True, omit_defaults=True):
     message_group_id: str | None = field(default=None, name="MessageGroupId")
 
 
-SendEntries = Annotated[list[SendEntry], Meta(extra={"query": "SendMessageBatchRequestEntry"})]
+SendEntries = Annotated[list[SendEntry], parts("SendMessageBatchRequestEntry")]
 
 
 class SentEntry(Struct, kw_only=True, omit_defaults=True):
@@ -55,7 +57,7 @@ class SentEntry(Struct, kw_only=True, omit_defaults=True):
     sequence_number: str | None = field(default=None, name="SequenceNumber")
 
 
-SentEntries = Annotated[list[SentEntry], Meta(extra={"query": "SendMessageBatchResultEntry"})]
+SentEntries = Annotated[list[SentEntry], parts("SendMessageBatchResultEntry")]
 
 
 class DeleteEntry(Struct, kw_only=True, omit_defaults=True):
@@ -63,14 +65,14 @@ class DeleteEntry(Struct, kw_only=True, omit_defaults=True):
     receipt_handle: str = field(name="ReceiptHandle")
 
 
-DeleteEntries = Annotated[list[DeleteEntry], Meta(extra={"query": "DeleteMessageBatchRequestEntry"})]
+DeleteEntries = Annotated[list[DeleteEntry], parts("DeleteMessageBatchRequestEntry")]
 
 
 class DoneEntry(Struct, kw_only=True, omit_defaults=True):
     id: str = field(name="Id")
 
 
-DeletedEntries = Annotated[list[DoneEntry], Meta(extra={"query": "DeleteMessageBatchResultEntry"})]
+DeletedEntries = Annotated[list[DoneEntry], parts("DeleteMessageBatchResultEntry")]
 
 
 class VisibilityEntry(Struct, kw_only=True, omit_defaults=True):
@@ -79,8 +81,8 @@ class VisibilityEntry(Struct, kw_only=True, omit_defaults=True):
     visibility_timeout: Integer = field(name="VisibilityTimeout")
 
 
-VisibilityEntries = Annotated[list[VisibilityEntry], Meta(extra={"query": "ChangeMessageVisibilityBatchRequestEntry"})]
-ChangedEntries = Annotated[list[DoneEntry], Meta(extra={"query": "ChangeMessageVisibilityBatchResultEntry"})]
+VisibilityEntries = Annotated[list[VisibilityEntry], parts("ChangeMessageVisibilityBatchRequestEntry")]
+ChangedEntries = Annotated[list[DoneEntry], parts("ChangeMessageVisibilityBatchResultEntry")]
 
 
 class FailedEntry(Struct, kw_only=True, omit_defaults=True):
@@ -90,7 +92,7 @@ class FailedEntry(Struct, kw_only=True, omit_defaults=True):
     message: str | None = field(default=None, name="Message")
 
 
-FailedEntries = Annotated[list[FailedEntry], Meta(extra={"query": "BatchResultErrorEntry"})]
+FailedEntries = Annotated[list[FailedEntry], parts("BatchResultErrorEntry")]
 
 
 class QueueMessage(Struct, kw_only=True, omit_defaults=True):
@@ -103,7 +105,7 @@ class QueueMessage(Struct, kw_only=True, omit_defaults=True):
     message_attributes: MessageAttributes | None = field(default=None, name="MessageAttributes")
 
 
-QueueMessages = Annotated[list[QueueMessage], Meta(extra={"query": "Message"})]
+QueueMessages = Annotated[list[QueueMessage], parts("Message")]
 
 
 class MoveTaskEntry(Struct, kw_only=True, omit_defaults=True):
@@ -120,7 +122,7 @@ class MoveTaskEntry(Struct, kw_only=True, omit_defaults=True):
     started_timestamp: Integer = field(name="StartedTimestamp")
 
 
-MoveTaskEntries = Annotated[list[MoveTaskEntry], Meta(extra={"query": "ListMessageMoveTasksResultEntry"})]
+MoveTaskEntries = Annotated[list[MoveTaskEntry], parts("ListMessageMoveTasksResultEntry")]
 
 
 class CallShape(NamedTuple):

@@ -17,12 +17,14 @@ _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _ALIASED = {"AWSAccountIds": "account_ids"}
 _HEAD = '''"""The calls of SQS as types, written by `python -m app.sqs.description.shape_writer` from `calls.toml`.
 
-What the query protocol calls the parts of a collection stands in the collection's `Meta`.
+`parts` says what the query protocol calls the parts of a collection.
 """
 
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct, field
+
+from app.sqs.part_names import parts
 
 Integer = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 '''
@@ -85,8 +87,8 @@ def _ordered_names(description: Description) -> list[str]:
 def _alias(name: str, collection: CollectionDescription) -> str:
     item = _SCALARS.get(_item_of(collection), _item_of(collection))
     plain = f"list[{item}]" if collection.list else f"dict[str, {item}]"
-    key = f', "key": "{collection.key}"' if collection.key else ""
-    return f'{name} = Annotated[{plain}, Meta(extra={{"query": "{collection.query}"{key}}})]'
+    key = f', "{collection.key}"' if collection.key else ""
+    return f'{name} = Annotated[{plain}, parts("{collection.query}"{key})]'
 
 
 def _struct(name: str, members: CallMembers) -> str:

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple, TypeGuard
 
 from msgspec import Struct, inspect
 
-DEFAULT_KEY = "Name"
+from app.sqs.part_names import DEFAULT_KEY, KEY, QUERY
+
 MAP_VALUE = "Value"
 
 
@@ -34,7 +35,7 @@ def wire_type_of(type_: inspect.Type) -> WireType:
         elif isinstance(type_, inspect.UnionType):
             type_ = next(each for each in type_.types if not isinstance(each, inspect.NoneType))
         else:
-            return WireType(type_, names.get("query", ""), names.get("key", DEFAULT_KEY))
+            return WireType(type_, names.get(QUERY, ""), names.get(KEY, DEFAULT_KEY))
 
 
 def is_collection(type_: inspect.Type) -> TypeGuard[inspect.ListType | inspect.DictType]:
