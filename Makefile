@@ -14,7 +14,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults hostile fuzz availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
+.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi sqs-shapes faults hostile fuzz availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -57,6 +57,9 @@ format: $(VENV)/.dev-installed ## bring the code into shape
 
 openapi: $(VENV)/.dev-installed ## write openapi.yaml from the app
 	$(BIN)/python -m app.http.openapi_file > openapi.yaml
+
+sqs-shapes: $(VENV)/.dev-installed ## write the types of SQS's calls from their description
+	$(BIN)/python -m app.sqs.description.shape_writer > $(VENV)/sqs-shapes.py && mv $(VENV)/sqs-shapes.py app/sqs/shapes.py
 
 demo: $(VENV)/.dev-installed ## the flights through a server that is killed twice, verified
 	@$(BIN)/python -m examples.flights $(ARGS)

@@ -29,6 +29,7 @@ from docs.alerts_table import alerts_table
 from docs.dashboards import dashboard_files
 from docs.fuzz_targets_table import fuzz_targets_table
 from docs.metrics_table import metrics_table
+from docs.sqs_calls_table import sqs_calls_table
 from docs.third_party import third_party_table
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -273,6 +274,7 @@ PARTS = {
     "docs/runbooks/README.md": {"alerts": alerts_table, "alert faults": alert_faults_table},
     "docs/metrics.md": {"metrics": metrics_table},
     "docs/third-party.md": {"third parties": third_party_table},
+    "docs/sqs-protocols.md": {"sqs calls": sqs_calls_table},
     "docs/adr/README.md": {"decisions": decisions_table},
 }
 

@@ -20,6 +20,7 @@ from app.configuration.setting_fields import (
     texts,
     where_to_set,
 )
+from app.configuration.sqs_settings import check_sqs
 from app.configuration.tls_options import TLS_GROUPS, TlsOptions
 from app.configuration.trace_options import TRACE_GROUPS, TraceOptions
 from app.configuration.web_origins import check_web_origins
@@ -52,6 +53,14 @@ class Settings:
         "",
         "origins of web pages that may call the server (https://shop.example), separated by commas, * for any where "
         "tokens are asked for; empty: its own pages only",
+    )
+    no_sqs: bool = switch(False, "do not answer the calls of SQS")
+    sqs_account: str = text("000000000000", "account in the URLs and ARNs of SQS's queues: 12 digits")
+    sqs_region: str = text("us-east-1", "region in the ARNs of SQS's queues")
+    public_url: str = text(
+        "",
+        "where clients find the server (https://queue.example.com): what SQS's queues' URLs begin with; empty: as each "
+        "client has called it",
     )
     log_level: str = text("info", "debug, info, warning or error")
 
@@ -153,6 +162,7 @@ class Settings:
             raise SettingsError(f"audit is {self.audit!r}, it may be off, on, required, or empty")
         if not self.data_dir.strip():
             raise SettingsError(f"data_dir is empty, it must name a directory ({where_to_set('data_dir')})")
+        check_sqs(account=self.sqs_account, region=self.sqs_region, public_url=self.public_url)
         check_web_origins(self.cors_origins, asks_for_tokens=bool(self.tokens_file) or self.require_tokens)
 
     def adopt(self, values: Mapping[str, object]) -> None:
@@ -181,8 +191,10 @@ SERVER_GROUPS = {
         "insecure",
         "allowed_hosts",
         "cors_origins",
+        "public_url",
         "rack",
     ),
+    "Calls of SQS": ("no_sqs", "sqs_account", "sqs_region"),
     "What it keeps, and what it says": ("data_dir", "log_level", "metric_names_max"),
     "What is recorded of administration and refusals": (
         "audit",

@@ -1,6 +1,6 @@
 """The FastAPI application of a gateway."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.problems import install_problem_handlers
 from app.http.protocol.direct_calls import DirectCalls
 from app.http.protocol.draws import Draws
+from app.http.protocol.front_doors import FrontDoors, MakeFrontDoor
 from app.http.protocol.limited_protocol import OnPageRefused
 from app.http.protocol.single_sends import SingleSends
 from app.http.protocol.traced_application import TracedApplication
@@ -65,10 +66,13 @@ class ServerApplication(NamedTuple):
     on_page_refused: OnPageRefused
 
 
-def create_server_app(gateway: Gateway) -> ServerApplication:
+def create_server_app(gateway: Gateway, front_doors: Sequence[MakeFrontDoor] = ()) -> ServerApplication:
+    """`front_doors` are for requests of other protocols than the API's."""
     services = HttpServices(gateway)
     watch = RefusalWatch(services)
-    asgi = DirectCalls(_application(gateway, services), services.metrics, watch.answered)
+    asgi: ASGIApp = DirectCalls(_application(gateway, services), services.metrics, watch.answered)
+    if front_doors:
+        asgi = FrontDoors(asgi, [make(services) for make in front_doors])
     count = services.metrics.count_connections
     if gateway.tracer is None:
         return ServerApplication(asgi, SingleSends(services), count, watch.page_refused)

@@ -44,6 +44,7 @@ class SqsErrorCode(Enum):
     RESOURCE_NOT_FOUND = Fault("ResourceNotFoundException", "ResourceNotFoundException", 404)
     ACCESS_DENIED = Fault("AccessDeniedException", "AccessDenied", 403)
     REQUEST_THROTTLED = Fault("RequestThrottled", "RequestThrottled", 403)
+    MISSING_ACTION = Fault("MissingAction", "MissingAction")
     INVALID_ACTION = Fault("UnknownOperationException", "InvalidAction")
     SERIALIZATION = Fault("SerializationException", "MalformedInput")
     INVALID_SECURITY = Fault("InvalidSecurity", "InvalidSecurity", 403)
@@ -53,6 +54,7 @@ class SqsErrorCode(Enum):
     INVALID_CLIENT_TOKEN_ID = Fault("UnrecognizedClientException", "InvalidClientTokenId", 403)
     EXPIRED_TOKEN = Fault("ExpiredTokenException", "ExpiredToken", 403)
     REQUEST_EXPIRED = Fault("RequestExpired", "RequestExpired", 400)
+    REQUEST_TIMEOUT = Fault("RequestTimeout", "RequestTimeout", 408)
     SERVICE_UNAVAILABLE = Fault("ServiceUnavailable", "ServiceUnavailable", 503, is_senders=False)
     INTERNAL_FAILURE = Fault("InternalFailure", "InternalFailure", 500, is_senders=False)
 

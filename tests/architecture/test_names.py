@@ -19,6 +19,7 @@ SAME_NOTION = {
     "MoveProgress": _SDK_SHOWS,
     "Namespace": _SDK_SHOWS,
     "NamespaceSettings": _SDK_SHOWS,
+    "OutgoingMessage": "what is to be sent: as the SDK is told, and as a call of SQS says it",
     "PartitionDescription": _SDK_SHOWS,
     "PartitionState": _SDK_SHOWS,
     "ProblemItem": _SDK_SHOWS,

@@ -39,6 +39,8 @@ TARGETS = (
     "signatures",
     "single_send",
     "snapshots",
+    "sqs_json",
+    "sqs_query",
     "tokens_file",
     "trace_context",
     "web_guard",

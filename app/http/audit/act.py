@@ -16,6 +16,7 @@ from app.auth.principal import Principal
 from app.http.audit.administrative import holds_needed
 from app.http.audit.problem_facts import ProblemFacts
 from app.http.audit.snapshots import snapshot
+from app.http.description.needed_rights import Needed
 from app.services.audit_journal import AuditJournal
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
@@ -29,11 +30,19 @@ _NAMED_IN_BODY = {"topic": "topic", "name": "token"}
 
 
 class Act:
-    """`facts` are those of its request. `has_begun`: nothing is done before; `is_intended`: the log says that it is
-    going to be."""
+    """`facts` are those of its request, `needed` the rights that it takes. `has_begun`: nothing is done before;
+    `is_intended`: the log says that it is going to be."""
 
-    def __init__(self, facts: AuditRecord, principal: Principal, journal: AuditJournal, metadata: MetadataView) -> None:
+    def __init__(
+        self,
+        facts: AuditRecord,
+        needed: Needed,
+        principal: Principal,
+        journal: AuditJournal,
+        metadata: MetadataView,
+    ) -> None:
         self._facts = facts
+        self._needed = needed
         self._principal = principal
         self._journal = journal
         self._metadata = metadata
@@ -41,11 +50,11 @@ class Act:
         self.has_begun = False
         self.is_intended = False
 
-    async def begin(self, body: bytes = b"") -> None:
-        """To be called before anything is done. Raises ServerError AUDIT_UNAVAILABLE where it is required that the
-        intention is recorded, and it cannot be: then nothing may be done."""
-        asked = asked_in_body(body)
-        facts = self._facts = replace(self._facts, asked=self._facts.asked | asked)
+    async def begin(self, asked: Mapping[str, object]) -> None:
+        """To be called before anything is done. `asked` is what the request says of what is to be done, beside its
+        query. Raises ServerError AUDIT_UNAVAILABLE where it is required that the intention is recorded, and it cannot
+        be: then nothing may be done."""
+        facts = self._facts = replace(self._facts, asked=self._facts.asked | dict(asked))
         facts.names = _named(asked) | facts.names
         self.has_begun = True
         if not self._is_admitted():
@@ -58,13 +67,14 @@ class Act:
             detail = "the audit log cannot be written now, and nothing is done that is not recorded"
             raise ServerError(ProblemCode.AUDIT_UNAVAILABLE, detail, retry_after_ms=NOT_RECORDED_RETRY_MS)
 
-    async def end(self, status: int, problem: ProblemFacts) -> None:
-        """Returns once its record is durable, or the time for that is over: then it waits in the journal."""
+    async def end(self, status: int, problem: ProblemFacts, result: AuditResult | None = None) -> None:
+        """`result` None: as the status and the problem say. Returns once its record is durable, or the time for that is
+        over: then it waits in the journal."""
         is_undone = problem.code == ProblemCode.AUDIT_UNAVAILABLE.name
         record = replace(
             self._facts,
             status=status,
-            result=result_of(status, problem.code),
+            result=result or result_of(status, problem.code),
             code=problem.code,
             field=problem.field,
             detail=problem.detail if status in (401, 403) else "",
@@ -81,14 +91,14 @@ class Act:
         return changes(self._before, snapshot(self._metadata, self._facts.names))
 
     def _is_admitted(self) -> bool:
-        return holds_needed(self._principal, self._facts.operation, self._facts.names)
+        return holds_needed(self._principal, self._needed, self._facts.names)
 
 
 async def begin_act(scope: Scope, body: bytes) -> None:
     """For endpoints that have read what is asked. Raises ServerError AUDIT_UNAVAILABLE."""
     act = scope.get(ACT)
     if isinstance(act, Act):
-        await act.begin(body)
+        await act.begin(asked_in_body(body))
 
 
 def _named(asked: Mapping[str, object]) -> dict[str, str]:

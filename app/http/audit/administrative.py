@@ -1,7 +1,7 @@
 """What the tables of operations say of an administrative one, and whether somebody may do it."""
 
 from app.auth.principal import Principal
-from app.http.description.needed_rights import NEEDED, On
+from app.http.description.needed_rights import NEEDED, Needed, On
 from app.http.description.operations import OPERATIONS
 from cluster.model.action import Action
 
@@ -16,12 +16,10 @@ def is_told_by_body(operation: str) -> bool:
     return bool(NEEDED[operation].instead)
 
 
-def holds_needed(principal: Principal, operation: str, names: dict[str, str]) -> bool:
+def holds_needed(principal: Principal, needed: Needed, names: dict[str, str]) -> bool:
     """Whether the principal may do it as far as the names tell. Who may not is refused by the service, and cannot fill
     the log with intentions."""
-    return all(
-        any(_may(principal, action, need.on, names) for action in need.actions) for need in NEEDED[operation].needs
-    )
+    return all(any(_may(principal, action, need.on, names) for action in need.actions) for need in needed.needs)
 
 
 def _may(principal: Principal, action: Action, on: On, names: dict[str, str]) -> bool:

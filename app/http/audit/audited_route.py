@@ -43,6 +43,7 @@ class AuditedRoute:
     def __init__(self, app: ASGIApp, operation: str, services: HttpServices) -> None:
         self._app = app
         self._services = services
+        self._needed = NEEDED[operation]
         self._begins_at_once = not is_told_by_endpoint(operation)
         self._is_told_by_body = is_told_by_body(operation)
 
@@ -55,7 +56,7 @@ class AuditedRoute:
         held = _HeldAnswer()
         try:
             if self._begins_at_once:
-                await act.begin()
+                await act.begin({})
         except ServerError as error:
             await problem_of(error)(scope, receive, held.send)
         else:
@@ -84,7 +85,7 @@ class AuditedRoute:
             return None
         gateway, journal = services.gateway, services.audit_journal
         facts = facts_of(scope, principal, journal.new_id(), gateway.clock.now_ms())
-        return Act(facts, principal, journal, gateway.metadata)
+        return Act(facts, self._needed, principal, journal, gateway.metadata)
 
     def _is_act(self, act: Act, status: int) -> bool:
         """What is refused is a refusal, and recorded with all others, unless it was intended already. Where only the

@@ -30,7 +30,7 @@ class RefusalWatch:
         """Told of each answer 401 and 403."""
         act = scope.get(ACT)
         if self._refusals.is_recorded and not (isinstance(act, Act) and act.is_intended):
-            self._note(scope, receive, status, problem_facts(status, body))
+            self.refused(scope, self._principal(scope, receive), status, problem_facts(status, body))
 
     def in_part(self, request: Request, results: Sequence[ServerError | None]) -> None:
         """Told of what became of several things in one request: of some that are refused the answer is no refusal."""
@@ -38,7 +38,7 @@ class RefusalWatch:
         is_answered = all(each is not None for each in results) and results[0] is fault
         if fault is not None and not is_answered and self._refusals.is_recorded:
             facts = ProblemFacts(fault.code.name, fault.field or "", fault.detail)
-            self._note(request.scope, request.receive, IN_PART_STATUS, facts)
+            self.refused(request.scope, self._principal(request.scope, request.receive), IN_PART_STATUS, facts)
 
     def page_refused(self, address: str, fault: ServerError) -> None:
         """Told of requests of other sites' pages, which no application ever sees."""
@@ -55,9 +55,12 @@ class RefusalWatch:
             )
             self._refusals.note(record)
 
-    def _note(self, scope: Scope, receive: Receive, status: int, problem: ProblemFacts) -> None:
+    def refused(self, scope: Scope, principal: Principal | None, status: int, problem: ProblemFacts) -> None:
+        """Told of a refusal, and of whose request it was; None where nobody knows."""
+        if not self._refusals.is_recorded:
+            return
         journal, clock = self._services.audit_journal, self._services.gateway.clock
-        facts = facts_of(scope, self._principal(scope, receive), journal.new_id(), clock.now_ms())
+        facts = facts_of(scope, principal, journal.new_id(), clock.now_ms())
         self._refusals.note(
             replace(
                 facts,

@@ -22,6 +22,7 @@ def facts_of(scope: Scope, principal: Principal | None, record_id: str, time_ms:
     knows whether it is true."""
     route = scope.get("route")
     operation = getattr(route, "operation_id", None) or ""
+    needed = NEEDED.get(operation) or getattr(route, "needed", None)
     headers = {name: value for name, value in scope["headers"] if name == b"x-request-id"}
     trace = trace_context_of(scope["headers"])
     client = scope.get("client")
@@ -34,7 +35,7 @@ def facts_of(scope: Scope, principal: Principal | None, record_id: str, time_ms:
         method=shown(scope["method"], 20),
         route=getattr(route, "path", ""),
         names=_names(scope, query),
-        needs=[str(need) for need in NEEDED[operation].needs] if operation in NEEDED else [],
+        needs=[] if needed is None else [str(need) for need in needed.needs],
         principal=None if principal is None else audited(principal),
         address="" if client is None else str(client[0]),
         request_id=shown(headers.get(b"x-request-id", b"").decode("latin-1"), REQUEST_ID_LENGTH_MAX),

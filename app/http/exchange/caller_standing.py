@@ -6,6 +6,7 @@ come to its end. What it may do is not asked again: rights that have changed are
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from app.auth.callers import Callers
 from app.auth.principal import Principal
@@ -16,20 +17,29 @@ LOOKED_AHEAD_MS = 60_000
 """No request waits for longer, so an end that is later concerns none."""
 
 
-class CallerStanding:
-    def __init__(self, headers: RequestHeaders, callers: Callers) -> None:
-        """Raises ServerError as `principal_of` does."""
-        self._headers = headers
-        self._callers = callers
-        self.principal: Principal = principal_of(headers, callers)
+class RequestStanding:
+    """`judged` says who asks, and raises one of `refusals` where nobody of that name is let in."""
 
-    def watch(self, on_refused: Callable[[ServerError], None]) -> Callable[[], None]:
+    def __init__(
+        self,
+        judged: Callable[[], Principal],
+        callers: Callers,
+        *,
+        refusals: tuple[type[Exception], ...] = (ServerError,),
+    ) -> None:
+        """Raises what `judged` does."""
+        self._judged = judged
+        self._callers = callers
+        self._refusals = refusals
+        self.principal: Principal = judged()
+
+    def watch(self, on_refused: Callable[[Exception], None]) -> Callable[[], None]:
         """Call `on_refused` where it would not be let in any more, be it already now; returns how to stop that."""
 
         def judge() -> None:
             try:
-                principal_of(self._headers, self._callers)
-            except ServerError as error:
+                self._judged()
+            except self._refusals as error:
                 on_refused(error)
 
         judge()
@@ -44,3 +54,9 @@ class CallerStanding:
             timer.cancel()
 
         return stop
+
+
+class CallerStanding(RequestStanding):
+    def __init__(self, headers: RequestHeaders, callers: Callers) -> None:
+        """By a token or a certificate. Raises ServerError as `principal_of` does."""
+        super().__init__(partial(principal_of, headers, callers), callers)

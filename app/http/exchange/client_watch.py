@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 from starlette.types import Receive
 
 from app.gateway.shutdown import Shutdown
-from app.http.exchange.caller_standing import CallerStanding
-from cluster.errors import ServerError
+from app.http.exchange.caller_standing import RequestStanding
 
 _Result = TypeVar("_Result")
 
@@ -21,11 +20,11 @@ class ClientWatch:
     The request's body must have been read before: what still comes in is dropped.
     """
 
-    def __init__(self, receive: Receive, shutdown: Shutdown, standing: CallerStanding) -> None:
+    def __init__(self, receive: Receive, shutdown: Shutdown, standing: RequestStanding) -> None:
         self._receive = receive
         self._shutdown = shutdown
         self._standing = standing
-        self._refusal: ServerError | None = None
+        self._refusal: Exception | None = None
         self._waiting: asyncio.Task[Any] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._is_handed_over = False
@@ -55,8 +54,8 @@ class ClientWatch:
                 raise outcome
 
     async def wait(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
-        """What `work` returns; None when it was given up because the client is gone or the server stops. Raises
-        ServerError UNAUTHENTICATED, TOKEN_EXPIRED where it was because who asks is not let in any more."""
+        """What `work` returns; None when it was given up because the client is gone or the server stops. Raises what
+        `standing` refuses with (ServerError UNAUTHENTICATED, TOKEN_EXPIRED) where who asks is not let in any more."""
         waiting: asyncio.Task[_Result] = asyncio.get_running_loop().create_task(work)
         self._waiting = waiting
         stops = self._shutdown.subscribe(self._give_up), self._standing.watch(self._refuse)
@@ -84,7 +83,7 @@ class ClientWatch:
         self.is_gone = True
         self._give_up()
 
-    def _refuse(self, error: ServerError) -> None:
+    def _refuse(self, error: Exception) -> None:
         self._refusal = error
         self._give_up()
 

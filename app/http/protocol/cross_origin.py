@@ -18,10 +18,19 @@ REQUEST_HEADERS = (
     "Producer-Epoch",
     "Producer-Id",
     "Producer-Sequence",
+    "X-Amz-Content-Sha256",
+    "X-Amz-Date",
+    "X-Amz-Security-Token",
+    "X-Amz-Target",
+    "X-Amz-User-Agent",
+    "X-Amzn-Query-Mode",
+    "X-Amzn-Trace-Id",
+    "amz-sdk-invocation-id",
+    "amz-sdk-request",
     "traceparent",
     "tracestate",
 )
-"""Beside those that every page may send, Content-Type among them."""
+"""Beside those that every page may send, Content-Type among them. Those with `amz` are what clients of SQS send."""
 EVERY_HEADER = "*"
 PREFLIGHT_SECONDS = 600
 

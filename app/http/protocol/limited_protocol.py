@@ -27,7 +27,7 @@ from cluster.errors import ServerError
 BUSY_RETRY_MS = 1000
 REMEMBERED_HEAD_BYTES_MAX = 1024
 """Of headers that a connection remembers as good ones."""
-_Head = tuple[str, bytes, list[tuple[bytes, bytes]]]
+_Head = tuple[str, bytes, bytes, list[tuple[bytes, bytes]]]
 OnPageRefused = Callable[[str, ServerError], None]
 """Told the client's address, and why."""
 
@@ -220,7 +220,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
         `headers` are the last of each lower-case name: `self.headers` has them all."""
         version = self.parser.get_http_version()
-        if (version, self.url, self.headers) == self._good_head:
+        method = self.parser.get_method()
+        if (version, method, self.url, self.headers) == self._good_head:
             return  # most clients say the same with every request
         host = headers.get(b"host")
         if version not in _VERSIONS:
@@ -236,17 +237,17 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         elif host is not None and not _HOST.fullmatch(host):
             detail = "the header Host is not a host with or without a port"
             self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, detail, field="Host"))
-        elif (fault := self._fault_of_page(headers)) is not None:
+        elif (fault := self._fault_of_page(method, headers)) is not None:
             self.on_page_refused(self.client[0] if self.client else "", fault)
             self._refuse(fault)
         elif self._header_bytes <= REMEMBERED_HEAD_BYTES_MAX:
-            self._good_head = version, self.url, list(self.headers)
+            self._good_head = version, method, self.url, list(self.headers)
 
-    def _fault_of_page(self, headers: dict[bytes, bytes]) -> ServerError | None:
+    def _fault_of_page(self, method: bytes, headers: dict[bytes, bytes]) -> ServerError | None:
         if self.guard is None:
             return None
         host, origin, fetch_site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site")
-        return self.guard.fault(self.url, host=host, origin=origin, fetch_site=fetch_site)
+        return self.guard.fault(method, self.url, host=host, origin=origin, fetch_site=fetch_site)
 
     def _repeated(self) -> str:
         """A header that stands more than once in the head and must not; "" where there is none."""

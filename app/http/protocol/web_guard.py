@@ -13,7 +13,9 @@ from cluster.errors import ServerError
 
 EVERY_HOST = "*"
 HARMLESS = (b"/", b"/docs", b"/docs/errors", b"/docs/plain")
-"""What a link on another page may lead to. Everything else does something, also by GET: a receive consumes."""
+"""What a link on another page may lead to. Everything else does something, also by GET: a receive consumes. To the
+first of them SQS is spoken, by forms such as any page can send."""
+_OF_LINKS = frozenset({b"GET", b"HEAD"})
 _OWN_PAGES = frozenset({b"same-origin", b"none"})
 _SCHEMES = frozenset({b"http", b"https"})
 _KNOWN_MAX = 64
@@ -36,7 +38,7 @@ class WebGuard:
         self._known: set[bytes] = set()  # what Host headers said that were good
 
     def fault(
-        self, url: bytes, *, host: bytes | None, origin: bytes | None, fetch_site: bytes | None
+        self, method: bytes, url: bytes, *, host: bytes | None, origin: bytes | None, fetch_site: bytes | None
     ) -> ServerError | None:
         """Why a request with these headers is not taken; None where it is. Without `host` no browser sent it."""
         if host is not None and host not in self._known:
@@ -50,7 +52,8 @@ class WebGuard:
                 self._known.add(host)
         if origin is None and fetch_site is None:
             return None
-        return None if url in HARMLESS else self._fault_of_page(host, origin, fetch_site)
+        is_link = url in HARMLESS and method in _OF_LINKS
+        return None if is_link else self._fault_of_page(host, origin, fetch_site)
 
     def _fault_of_page(self, host: bytes | None, origin: bytes | None, fetch_site: bytes | None) -> ServerError | None:
         """What the browser says counts most: behind a proxy `Host` may be another than the page's."""

@@ -20,9 +20,11 @@ def _read(data: bytes) -> None:
     named = web_origins(text_of(origins))
     guard = guard_of(listens_on="127.0.0.1", allowed_hosts=text_of(allowed_hosts), has_tokens=False, web_origins=named)
     assert guard is not None, "a server without tokens is always guarded"
-    fault = guard.fault(url, host=host or None, origin=origin or None, fetch_site=fetch_site or None)
+    sent = guard.fault(b"POST", url, host=host or None, origin=origin or None, fetch_site=fetch_site or None)
+    fault = guard.fault(b"GET", url, host=host or None, origin=origin or None, fetch_site=fetch_site or None)
+    assert fault is None or sent is not None, "a page may send where it may not look"
     if fault is None:
-        assert guard.fault(url, host=host or None, origin=None, fetch_site=None) is None
+        assert guard.fault(b"GET", url, host=host or None, origin=None, fetch_site=None) is None
         assert not origin or not fetch_site or not _is_strange(text_of(origin), text_of(fetch_site), url, named)
         return
     assert fault.code in {ProblemCode.HOST_NOT_ALLOWED, ProblemCode.ORIGIN_NOT_ALLOWED}

@@ -195,7 +195,7 @@ def test_the_pages_own_requests_pass_the_guard_and_only_pages_may_be_linked_to()
 
     def is_taken(url: str, fetch_site: bytes) -> bool:
         host = b"127.0.0.1:8080"
-        return guard.fault(url.encode(), host=host, origin=None, fetch_site=fetch_site) is None
+        return guard.fault(b"GET", url.encode(), host=host, origin=None, fetch_site=fetch_site) is None
 
     for url in (*EVERYTHING, "/messages"):
         assert is_taken(url, b"same-origin")

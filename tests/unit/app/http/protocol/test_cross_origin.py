@@ -95,14 +95,17 @@ def test_the_guard_of_a_server_without_tokens_lets_in_who_is_named(fetch_site: b
     named = guard_of(listens_on="127.0.0.1", allowed_hosts="", has_tokens=False, web_origins=frozenset({SHOP}))
     assert named is not None
     host = b"127.0.0.1:8080"
-    assert named.fault(b"/messages", host=host, origin=SHOP.encode(), fetch_site=fetch_site) is None
-    assert named.fault(b"/messages", host=host, origin=OTHER.encode(), fetch_site=fetch_site) is not None
+    assert named.fault(b"GET", b"/messages", host=host, origin=SHOP.encode(), fetch_site=fetch_site) is None
+    assert named.fault(b"GET", b"/messages", host=host, origin=OTHER.encode(), fetch_site=fetch_site) is not None
     # An image or a link sends no Origin, so nobody knows whose it is.
-    assert named.fault(b"/messages", host=host, origin=None, fetch_site=b"cross-site") is not None
-    assert named.fault(b"/messages", host=b"rebound.example", origin=SHOP.encode(), fetch_site=fetch_site) is not None
+    assert named.fault(b"GET", b"/messages", host=host, origin=None, fetch_site=b"cross-site") is not None
+    assert (
+        named.fault(b"GET", b"/messages", host=b"rebound.example", origin=SHOP.encode(), fetch_site=fetch_site)
+        is not None
+    )
 
 
 def test_the_guard_of_named_hosts_lets_in_every_page_where_that_is_said() -> None:
     guard = guard_of(listens_on="0.0.0.0", allowed_hosts="queue", has_tokens=True, web_origins=frozenset({"*"}))
     assert guard is not None
-    assert guard.fault(b"/messages", host=b"queue", origin=OTHER.encode(), fetch_site=b"cross-site") is None
+    assert guard.fault(b"GET", b"/messages", host=b"queue", origin=OTHER.encode(), fetch_site=b"cross-site") is None

@@ -352,6 +352,7 @@ GOOD_FIRST = b"GET /docs HTTP/1.1\r\nhost: localhost\r\norigin: http://elsewhere
     ("second", "code"),
     [
         (GOOD_FIRST.replace(b"/docs", b"/messages"), ProblemCode.ORIGIN_NOT_ALLOWED),
+        (GOOD_FIRST.replace(b"GET", b"POST"), ProblemCode.ORIGIN_NOT_ALLOWED),
         (GOOD_FIRST.replace(b"localhost", b"elsewhere"), ProblemCode.HOST_NOT_ALLOWED),
         (GOOD_FIRST.replace(b"localhost", b"a@b"), ProblemCode.MALFORMED_HTTP),
         (GOOD_FIRST.replace(b"1.1", b"1.2"), ProblemCode.MALFORMED_HTTP),

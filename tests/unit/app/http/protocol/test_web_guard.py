@@ -15,12 +15,13 @@ def on_loopback(allowed_hosts: str = "") -> WebGuard:
 def code(
     guard: WebGuard,
     *,
+    method: bytes = b"GET",
     url: bytes = b"/messages?queue=q",
     host: bytes | None = b"127.0.0.1:8080",
     origin: bytes | None = None,
     fetch_site: bytes | None = None,
 ) -> ProblemCode | None:
-    fault = guard.fault(url, host=host, origin=origin, fetch_site=fetch_site)
+    fault = guard.fault(method, url, host=host, origin=origin, fetch_site=fetch_site)
     return None if fault is None else fault.code
 
 
@@ -116,3 +117,14 @@ def test_the_names_that_are_remembered_are_bounded() -> None:
     for number in range(1000):
         assert code(guard, host=b"%d.example" % number) is None
     assert len(guard._known) < 100
+
+
+@pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"OPTIONS"])
+def test_what_links_may_lead_to_is_read_and_nothing_is_sent_there(method: bytes) -> None:
+    """A form of any page can send to `/` what SQS takes there."""
+    guard = on_loopback()
+    assert code(guard, method=b"GET", url=b"/", fetch_site=b"cross-site") is None
+    assert code(guard, method=b"HEAD", url=b"/", fetch_site=b"cross-site") is None
+    assert code(guard, method=method, url=b"/", fetch_site=b"cross-site") is ProblemCode.ORIGIN_NOT_ALLOWED
+    assert code(guard, url=b"/?Action=SendMessage", fetch_site=b"cross-site") is ProblemCode.ORIGIN_NOT_ALLOWED
+    assert code(guard, method=method, url=b"/", fetch_site=b"same-origin") is None

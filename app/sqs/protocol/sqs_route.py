@@ -1,0 +1,29 @@
+"""What a request of SQS is counted and recorded as."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.http.description.needed_rights import Need, Needed, On
+from app.sqs.shapes import CALLS
+from cluster.model.action import Action
+
+
+@dataclass(frozen=True, slots=True)
+class SqsRoute:
+    """In the place of the framework's: `path` is the label of metrics, `operation_id` and `needed` are for the audit
+    log. There are as many as there are operations, and one for what is none."""
+
+    path: str
+    operation_id: str
+    needed: Needed
+
+
+UNKNOWN = SqsRoute("sqs", "", Needed(()))
+
+
+def _route(operation: str, right: str) -> SqsRoute:
+    on = On.ANYTHING if operation == "ListQueues" else On.TOPIC
+    return SqsRoute(f"sqs/{operation}", f"sqs.{operation}", Needed((Need((Action(right),), on),)))
+
+
+ROUTES: Mapping[str, SqsRoute] = {operation: _route(operation, call.right) for operation, call in CALLS.items()}
