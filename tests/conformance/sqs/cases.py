@@ -2,8 +2,8 @@
 
 A case has steps. A step is a call with its parameters, and says how it ends: `error` (the error's name in JSON),
 `result` (a part of what comes back), `equals` (all of it), `absent`, `count` and `keys` (of places in it), and what is
-kept of it under which name (`save`). "$name" stands for what is kept; "$text81" for a text of 81 characters; "re:…" is a pattern,
-"$any" any text. `each` makes a case of each of its entries, which are kept by their names.
+kept of it under which name (`save`). "$name" stands for what is kept; "$text81" for a text of 81 characters; "re:…" is
+a pattern, "$any" any text. `each` makes a case of each of its entries, which are kept by their names.
 """
 
 import re

@@ -43,7 +43,7 @@ ERRORS = {
     "InvalidParameterValueException": Documented("InvalidParameterValue"),
     "MissingRequiredParameterException": Documented("MissingParameter"),
     "InvalidMessageContents": Documented("InvalidMessageContents"),
-    "ReceiptHandleIsInvalid": Documented("ReceiptHandleIsInvalid", 404),
+    "ReceiptHandleIsInvalid": Documented("ReceiptHandleIsInvalid"),
     "MessageNotInflight": Documented("AWS.SimpleQueueService.MessageNotInflight"),
     "OverLimit": Documented("OverLimit", 403),
     "EmptyBatchRequest": Documented("AWS.SimpleQueueService.EmptyBatchRequest"),
