@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_process import REPOSITORY, ServerProcess
 from tests.support.sqs_clients import (
     SOURCES,
     credentials,
@@ -132,3 +132,13 @@ def test_celery_workers(server: ServerProcess, tmp_path: Path) -> None:
     assert lines().count("begin slow") == 2
     [later_s] = [float(line.split()[1]) for line in lines() if line.startswith("later")]
     assert later_s >= 3
+
+
+def test_the_example_runs_as_it_is(server: ServerProcess) -> None:
+    printed = run_client(
+        [str(python_of("python")), str(REPOSITORY / "examples/sqs_unchanged/orders.py")], credentials(server.base_url)
+    )
+    assert printed.splitlines() == [
+        "41 orders are booked, 9 are dead letters",
+        "50 orders are booked, 0 are dead letters",
+    ]
