@@ -14,7 +14,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi sqs-shapes faults hostile fuzz availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
+.PHONY: help run test test-spark sqs-clients check demo cluster-demo spark-demo openapi sqs-shapes faults hostile fuzz availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -44,6 +44,9 @@ test: $(VENV)/.dev-installed ## set up and run all tests but the longest (some 2
 
 test-spark: $(VENV)/.dev-installed ## the tests that need a JVM (minutes): streams that are restarted, workers that are killed
 	@$(BIN)/python -m pytest -m spark tests/spark $(ARGS)
+
+sqs-clients: $(BIN)/uv ## clients of SQS for the tests, in build/: Python ones, and by Node, Go and Java where these are there
+	@bash tests/integration/sqs/clients/install.sh build/sqs-clients $(abspath $(BIN)/uv)
 
 check: $(VENV)/.dev-installed ## format, lint, types, imports
 	$(BIN)/ruff format --check .
