@@ -10,7 +10,6 @@ GROUP_PREFIX = "sqs."
 QUEUE_NAME_LENGTH_MAX = 80
 """With the suffix of those that keep an order."""
 
-FIFO_SUFFIX = ".fifo"
 _NAME = re.compile(r"(?=.{1,80}\Z)[A-Za-z0-9_-]+(?:\.fifo)?")
 
 
