@@ -39,7 +39,7 @@ class NamedRights:
         self.everywhere = everywhere & ~self._denied.all_bits
         """What is allowed whatever the name is."""
         allowed = self._allowed.all_bits | (0 if topics is None else topics.somewhere)
-        self.somewhere = allowed & ~self._denied.bits_for_every_name()
+        self.somewhere: int = allowed & ~self._denied.bits_for_every_name()
         """What is allowed for some name, as far as that can be told without one."""
 
     def of(self, name: str) -> int:
