@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping
 
-from app.sqs.queues.attribute_table import ATTRIBUTES, SETTABLE, Attribute, Place
+from app.sqs.queues.attribute_table import ATTRIBUTES, SETTABLE, Attribute, AttributePlace
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 
 _SHOWN_MAX = 256
 _JSON = frozenset({"Policy", "RedrivePolicy", "RedriveAllowPolicy"})
-_KEPT = {each.name for each in SETTABLE if each.place is Place.QUEUE} | {"RedrivePolicy"}
+_KEPT = {each.name for each in SETTABLE if each.place is AttributePlace.QUEUE} | {"RedrivePolicy"}
 
 
 def read_attributes(given: Mapping[str, str], *, is_fifo: bool) -> dict[str, str]:
@@ -23,7 +23,7 @@ def read_attributes(given: Mapping[str, str], *, is_fifo: bool) -> dict[str, str
 def read_changes(given: Mapping[str, str], *, is_fifo: bool) -> dict[str, str]:
     """As `read_attributes`, of a queue that there is: what its name tells is not changed."""
     for name in given:
-        if name in ATTRIBUTES and ATTRIBUTES[name].place is Place.NAME:
+        if name in ATTRIBUTES and ATTRIBUTES[name].place is AttributePlace.NAME:
             raise unknown_attribute(name)
     return read_attributes(given, is_fifo=is_fifo)
 
@@ -68,7 +68,7 @@ def invalid_policy(name: str, text: str, reason: str) -> SqsError:
 
 def _settable(name: str, *, is_fifo: bool) -> Attribute:
     found = ATTRIBUTES.get(name)
-    if found is None or found.place is Place.ASKED or (found.is_for_fifo and not is_fifo):
+    if found is None or found.place is AttributePlace.ASKED or (found.is_for_fifo and not is_fifo):
         raise unknown_attribute(name)
     return found
 

@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[0-9]{1,10}")
 _KEY_ID = re.compile(rf"[A-Za-z0-9:/_.-]{{1,{KEY_ID_LENGTH_MAX}}}")
 
 
-class Place(Enum):
+class AttributePlace(Enum):
     """Where an attribute lies."""
 
     TOPIC = "topic"
@@ -39,7 +39,7 @@ class Attribute:
     None: it is not shown. An `is_clearable` one is taken away by an empty text."""
 
     name: str
-    place: Place
+    place: AttributePlace
     read: Callable[[str], str]
     default: str | None = None
     is_for_fifo: bool = False
@@ -98,36 +98,40 @@ def _read_nothing(text: str) -> str:
 
 
 SETTABLE = (
-    Attribute("DelaySeconds", Place.TOPIC, _from_to(0, DELAY_SECONDS_MAX), "0"),
+    Attribute("DelaySeconds", AttributePlace.TOPIC, _from_to(0, DELAY_SECONDS_MAX), "0"),
     Attribute(
         "MessageRetentionPeriod",
-        Place.TOPIC,
+        AttributePlace.TOPIC,
         _from_to(RETENTION_SECONDS_MIN, RETENTION_SECONDS_MAX),
         str(RETENTION_SECONDS_DEFAULT),
     ),
-    Attribute("VisibilityTimeout", Place.GROUP, _from_to(0, VISIBILITY_SECONDS_MAX), "30"),
-    Attribute("RedrivePolicy", Place.GROUP, _read_redrive, is_clearable=True),
+    Attribute("VisibilityTimeout", AttributePlace.GROUP, _from_to(0, VISIBILITY_SECONDS_MAX), "30"),
+    Attribute("RedrivePolicy", AttributePlace.GROUP, _read_redrive, is_clearable=True),
     Attribute(
         "MaximumMessageSize",
-        Place.QUEUE,
+        AttributePlace.QUEUE,
         _from_to(MESSAGE_BYTES_MIN, MESSAGE_BODY_BYTES_MAX),
         str(MESSAGE_BODY_BYTES_MAX),
     ),
-    Attribute("ReceiveMessageWaitTimeSeconds", Place.QUEUE, _from_to(0, WAIT_SECONDS_MAX), "0"),
-    Attribute("Policy", Place.QUEUE, _read_policy, is_clearable=True),
-    Attribute("RedriveAllowPolicy", Place.QUEUE, _read_redrive_allow, is_clearable=True),
-    Attribute("KmsMasterKeyId", Place.QUEUE, _read_key_id, is_clearable=True),
+    Attribute("ReceiveMessageWaitTimeSeconds", AttributePlace.QUEUE, _from_to(0, WAIT_SECONDS_MAX), "0"),
+    Attribute("Policy", AttributePlace.QUEUE, _read_policy, is_clearable=True),
+    Attribute("RedriveAllowPolicy", AttributePlace.QUEUE, _read_redrive_allow, is_clearable=True),
+    Attribute("KmsMasterKeyId", AttributePlace.QUEUE, _read_key_id, is_clearable=True),
     Attribute(
         "KmsDataKeyReusePeriodSeconds",
-        Place.QUEUE,
+        AttributePlace.QUEUE,
         _from_to(DATA_KEY_SECONDS_MIN, DATA_KEY_SECONDS_MAX),
     ),
-    Attribute("SqsManagedSseEnabled", Place.QUEUE, _is_switch),
-    Attribute("FifoQueue", Place.NAME, _is_true, is_for_fifo=True),
-    Attribute("ContentBasedDeduplication", Place.QUEUE, _is_switch, "false", is_for_fifo=True),
-    Attribute("DeduplicationScope", Place.QUEUE, _one_of("messageGroup", "queue"), "queue", is_for_fifo=True),
+    Attribute("SqsManagedSseEnabled", AttributePlace.QUEUE, _is_switch),
+    Attribute("FifoQueue", AttributePlace.NAME, _is_true, is_for_fifo=True),
+    Attribute("ContentBasedDeduplication", AttributePlace.QUEUE, _is_switch, "false", is_for_fifo=True),
+    Attribute("DeduplicationScope", AttributePlace.QUEUE, _one_of("messageGroup", "queue"), "queue", is_for_fifo=True),
     Attribute(
-        "FifoThroughputLimit", Place.QUEUE, _one_of("perQueue", "perMessageGroupId"), "perQueue", is_for_fifo=True
+        "FifoThroughputLimit",
+        AttributePlace.QUEUE,
+        _one_of("perQueue", "perMessageGroupId"),
+        "perQueue",
+        is_for_fifo=True,
     ),
 )
 
@@ -139,7 +143,8 @@ NOT_VISIBLE = "ApproximateNumberOfMessagesNotVisible"
 DELAYED = "ApproximateNumberOfMessagesDelayed"
 COUNTS = frozenset({VISIBLE, NOT_VISIBLE, DELAYED})
 READ_ONLY = tuple(
-    Attribute(name, Place.ASKED, _read_nothing) for name in (ARN, CREATED, MODIFIED, VISIBLE, NOT_VISIBLE, DELAYED)
+    Attribute(name, AttributePlace.ASKED, _read_nothing)
+    for name in (ARN, CREATED, MODIFIED, VISIBLE, NOT_VISIBLE, DELAYED)
 )
 
 ATTRIBUTES = {each.name: each for each in (*SETTABLE, *READ_ONLY)}

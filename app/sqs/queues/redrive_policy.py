@@ -16,6 +16,8 @@ SOURCES_MAX = 10
 
 
 class RedrivePermission(Enum):
+    """Which queues may send their dead letters to a queue."""
+
     ALLOW_ALL = "allowAll"
     DENY_ALL = "denyAll"
     BY_QUEUE = "byQueue"
@@ -23,6 +25,8 @@ class RedrivePermission(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RedrivePolicy:
+    """Where messages go that were received so often, by the ARN of a queue."""
+
     target_arn: str
     receives_max: int
 
@@ -34,6 +38,8 @@ class RedrivePolicy:
 
 @dataclass(frozen=True, slots=True)
 class RedriveAllowPolicy:
+    """Which queues may name this one in their redrive policies; `source_arns` with byQueue."""
+
     permission: RedrivePermission = RedrivePermission.ALLOW_ALL
     source_arns: tuple[str, ...] = ()
 

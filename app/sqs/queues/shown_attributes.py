@@ -53,7 +53,7 @@ def redrive_policy_text(queue: Queue, names: QueueNames) -> str:
 def _kept(queue: Queue) -> Mapping[str, str]:
     kept: dict[str, str] = {}
     for attribute in table.SETTABLE:
-        if attribute.place is table.Place.QUEUE and (queue.is_fifo or not attribute.is_for_fifo):
+        if attribute.place is table.AttributePlace.QUEUE and (queue.is_fifo or not attribute.is_for_fifo):
             text = queue.stored.attributes.get(attribute.name, attribute.default)
             if text is not None:
                 kept[attribute.name] = text
