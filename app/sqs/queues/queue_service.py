@@ -22,7 +22,7 @@ from app.sqs.queues.attribute_rules import (
 from app.sqs.queues.attribute_table import COUNTS
 from app.sqs.queues.dead_letter_queues import DeadLetterQueues
 from app.sqs.queues.move_tasks import MoveTask, MoveTasks, check_listed, check_rate, no_task, task_handle_of
-from app.sqs.queues.page_tokens import check_page_limit
+from app.sqs.queues.page_tokens import check_page_limit, name_of_token, token_of
 from app.sqs.queues.queue_counts import QueueCounts
 from app.sqs.queues.queue_maker import QueueMaker, check_scope
 from app.sqs.queues.queue_names import QueueNames, check_new_name, no_queue
@@ -89,8 +89,8 @@ class QueueService:
         return await self._found(name)
 
     def list_page(self, prefix: str, limit: int, after: str, principal: Principal) -> tuple[list[str], str | None]:
-        """Those that the principal may look at, behind `after`; and where the next page begins, if there is more.
-        Raises SqsError INVALID_PARAMETER_VALUE."""
+        """Those that the principal may look at; and what is to be `after` for the next page, if there is more. "" is
+        before the first one. Raises SqsError INVALID_PARAMETER_VALUE."""
         check_page_limit(limit)
         principal.require_somewhere(Action.LOOK)
         return _page(
@@ -286,7 +286,8 @@ class QueueService:
             raise no_queue()
 
 
-def _page(names: Iterable[str], limit: int, after: str) -> tuple[list[str], str | None]:
+def _page(names: Iterable[str], limit: int, token: str) -> tuple[list[str], str | None]:
     """Of names in order."""
+    after = name_of_token(token)
     found = list(islice((each for each in names if each > after), limit + 1))
-    return (found, None) if len(found) <= limit else (found[:limit], found[limit - 1])
+    return (found, None) if len(found) <= limit else (found[:limit], token_of(found[limit - 1]))

@@ -145,19 +145,19 @@ def test_pages_of_names() -> None:
         for name in names:
             await one.queues.create(name, {"FifoQueue": "true"} if name.endswith(".fifo") else {}, {}, ANYONE)
         assert one.queues.list_page("", 1_000, "", ANYONE) == (names, None)
-        assert one.queues.list_page("a", 2, "", ANYONE) == (["a1", "a2"], "a2")
-        assert one.queues.list_page("a", 2, "a2", ANYONE) == (["a3"], None)
+        assert one.queues.list_page("a", 2, "", ANYONE) == (["a1", "a2"], token_of("a2"))
+        assert one.queues.list_page("a", 2, token_of("a2"), ANYONE) == (["a3"], None)
         assert one.queues.list_page("", 4, "", ANYONE) == (names, None)
         assert one.queues.list_page("c", 4, "", ANYONE) == ([], None)
-        for limit in (0, 1_001, -1):
+        for limit, after in ((0, ""), (1_001, ""), (-1, ""), (1, "a1")):
             with pytest.raises(SqsError) as caught:
-                one.queues.list_page("", limit, "", ANYONE)
+                one.queues.list_page("", limit, after, ANYONE)
             assert caught.value.code is C.INVALID_PARAMETER_VALUE
         for name in ("a1", "a2"):
             policy = json.dumps({"deadLetterTargetArn": NAMES.arn_of("a3"), "maxReceiveCount": 2})
             await one.queues.set_attributes(name, {"RedrivePolicy": policy}, ANYONE)
-        assert await one.queues.dead_letter_sources("a3", 1, "", ANYONE) == (["a1"], "a1")
-        assert await one.queues.dead_letter_sources("a3", 1, "a1", ANYONE) == (["a2"], None)
+        assert await one.queues.dead_letter_sources("a3", 1, "", ANYONE) == (["a1"], token_of("a1"))
+        assert await one.queues.dead_letter_sources("a3", 1, token_of("a1"), ANYONE) == (["a2"], None)
         await refused(C.INVALID_PARAMETER_VALUE, one.queues.dead_letter_sources("a3", 1_001, "", ANYONE))
         await refused(C.QUEUE_DOES_NOT_EXIST, one.queues.dead_letter_sources("nobody", 1, "", ANYONE))
 
