@@ -32,19 +32,23 @@ class EndedError(Exception):
 
 class EndingStore(FlakyStore):
     """One gateway's connection. After `writes_left` transactions its process ends, with the last one done or not.
-    `pauses` are how many turns of the event loop pass before each transaction."""
+    `pauses` are how many turns of the event loop pass before each transaction, and `meanwhile` what others do then."""
 
     def __init__(self, store: CoordinationStore) -> None:
         super().__init__(store)
         self.writes_left: int | None = None
         self.is_last_done = True
         self.pauses: list[int] = []
+        self.meanwhile: list[Callable[[], Awaitable[None]] | None] = []
 
     async def transact(
         self, compares: Sequence[Compare], then: Sequence[Operation], otherwise: Sequence[Operation] = ()
     ) -> TransactionResult:
         for _ in range(self.pauses.pop(0) if self.pauses else 0):
             await asyncio.sleep(0)
+        others = self.meanwhile.pop(0) if self.meanwhile else None
+        if others is not None:
+            await others()
         if self.writes_left is None:
             return await super().transact(compares, then, otherwise)
         if self.writes_left == 0:

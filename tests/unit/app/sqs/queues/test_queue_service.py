@@ -325,3 +325,36 @@ def test_there_are_so_many_queues_at_most_and_those_without_a_topic_give_way() -
         assert one.metadata.queues.find("c") == claim
 
     with_gateways(1, main)
+
+
+def test_a_deletion_of_what_is_gone_spares_what_has_its_name_since() -> None:
+    async def main(one: QueueGateway) -> None:
+        topics = one.gateway.topics
+        await one.queues.create("orders", {}, {}, ANYONE)
+        await topics.delete("orders")
+        anew = await topics.get_or_create("orders", partitions=1, config=TopicConfig(), replication_factor=1)
+        await one.queues.delete("orders", ANYONE)
+        assert one.metadata.topic("orders") == anew
+        assert (one.metadata.group("sqs.orders"), one.metadata.queues.find("orders")) == (None, None)
+
+    on_one(main)
+
+
+def test_who_completes_a_queue_late_undoes_nothing_that_was_set_since() -> None:
+    async def main(world: QueueGateways, gateways: list[QueueGateway]) -> None:
+        late, other = gateways
+        topics, groups = other.gateway.topics, other.gateway.groups
+        await topics.get_or_create("orders", partitions=1, config=TopicConfig(), replication_factor=1)
+        await groups.get_or_create("sqs.orders", mode=GroupMode.SHARED, settings=GroupSettings())
+        given = {"MessageRetentionPeriod": "60", "VisibilityTimeout": "1"}
+        changed = {"MessageRetentionPeriod": "99", "VisibilityTimeout": "2"}
+
+        async def complete_and_change() -> None:
+            await other.queues.create("orders", given, {}, ANYONE)
+            await other.queues.set_attributes("orders", changed, ANYONE)
+
+        late.store.meanwhile = [None, complete_and_change]  # between its claim and what it does by that
+        await late.queues.create("orders", given, {}, ANYONE)
+        assert await other.queues.attributes("orders", list(changed), ANYONE) == changed
+
+    with_gateways(2, main)
