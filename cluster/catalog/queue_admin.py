@@ -112,15 +112,22 @@ class QueueAdmin:
         await self._changer.change(keys.sqs_queue(queue.name), decide)
         return updated
 
-    async def remove(self, queue: SqsQueue) -> None:
-        """Nothing of it is left here. Its topic and its group are gone already, or stay."""
+    async def remove(self, queue: SqsQueue) -> bool:
+        """Whether nothing of it is left here: a claim that somebody has completed meanwhile stays. Its topic and its
+        group are gone already, or stay."""
+        is_left = False
 
         def decide(item: KeyValue | None) -> Step:
-            if item is None or decode(SqsQueue, item.value).id != queue.id:
+            nonlocal is_left
+            found = None if item is None else decode(SqsQueue, item.value)
+            is_left = False
+            if item is None or found is None or found.id != queue.id:
                 return NothingToWrite()
-            return Write([unchanged(item)], [Delete(item.key)])
+            is_left = found.is_claim is not queue.is_claim
+            return NothingToWrite() if is_left else Write([unchanged(item)], [Delete(item.key)])
 
         await self._changer.change(keys.sqs_queue(queue.name), decide)
+        return not is_left
 
     def _check_room(self, leaving: KeyValue | None) -> None:
         if len(self._metadata.queues) >= self._settings.queues_max and leaving is None:

@@ -12,7 +12,7 @@ from app.services.catalog import Catalog
 from app.sqs.queue import FIFO_SUFFIX, Queue
 from app.sqs.queues import queue_plan
 from app.sqs.queues.attribute_rules import invalid_attribute, kept_attributes
-from app.sqs.queues.queue_names import QueueNames
+from app.sqs.queues.queue_names import QueueNames, no_queue
 from app.sqs.queues.redrive_policy import redrive_policy_of
 from app.sqs.queues.standing_queue import standing_queue
 from app.sqs.sqs_error import SqsError, SqsErrorCode
@@ -54,15 +54,22 @@ class QueueMaker:
                     begun.add(stored.id)
             if stored.is_claim:
                 await self._complete(stored)
-        detail = f"Others make and delete the queue {name!r} at the same time."
-        raise ServerError(ProblemCode.CONFLICT, detail, retry_after_ms=1_000)
+        raise _busy(name)
 
-    async def take_away(self, stored: SqsQueue) -> None:
-        """With its messages."""
-        if not stored.is_claim:
-            await self._gateway.topics.delete(stored.name, topic_id=stored.topic_id)
-            await self._take_away_group(stored)
-        await self._gateway.queues.remove(stored)
+    async def take_away(self, name: str) -> None:
+        """With its messages. Raises SqsError QUEUE_DOES_NOT_EXIST, also for what was only begun."""
+        for _ in range(ATTEMPTS_MAX):
+            stored = await self._gateway.queues.find(name)
+            if stored is None:
+                raise no_queue()
+            if not stored.is_claim:
+                await self._gateway.topics.delete(name, topic_id=stored.topic_id)
+                await self._take_away_group(stored)
+                await self._gateway.queues.remove(stored)
+                return
+            if await self._gateway.queues.remove(stored):
+                raise no_queue()  # else it was completed just now
+        raise _busy(name)
 
     async def _take_away_group(self, stored: SqsQueue) -> None:
         await self._gateway.groups.delete(group_name_of(stored.name), group_id=stored.group_id)
@@ -135,6 +142,11 @@ class QueueMaker:
     def _is_still(self, claim: SqsQueue) -> bool:
         """Who completes a claim late must not undo what was set since somebody else has."""
         return self._gateway.metadata.queues.find(claim.name) == claim
+
+
+def _busy(name: str) -> ServerError:
+    detail = f"Others make and delete the queue {name!r} at the same time."
+    return ServerError(ProblemCode.CONFLICT, detail, retry_after_ms=1_000)
 
 
 def check_scope(topic: Topic, scope: str | None, *, is_fifo: bool) -> None:

@@ -76,12 +76,9 @@ class QueueService:
     async def delete(self, name: str, principal: Principal) -> None:
         """With its messages, for all groups of its topic."""
         principal.require_on_topic(Action.MANAGE, name)
-        stored = await self._gateway.queues.find(name) if is_queue_name(name) else None
-        if stored is None:
+        if not is_queue_name(name):
             raise no_queue()
-        await self._maker.take_away(stored)
-        if stored.is_claim:
-            raise no_queue()
+        await self._maker.take_away(name)
 
     async def find(self, name: str, principal: Principal, action: Action) -> Queue:
         """In memory, as a rule. Raises SqsError QUEUE_DOES_NOT_EXIST."""

@@ -75,6 +75,17 @@ async def test_who_means_another_queue_changes_nothing(catalogue: Catalogue) -> 
     assert (is_own, third.is_claim) == (True, True)
 
 
+async def test_a_claim_that_was_completed_meanwhile_is_not_removed(catalogue: Catalogue) -> None:
+    admin = admin_of(catalogue)
+    claim, _ = await admin.claim("orders", {}, {}, instead_of=None)
+    queue = await admin.complete(claim, topic_id="t", group_id="g", attributes={})
+    assert queue is not None
+    assert not await admin.remove(claim)
+    assert catalogue.metadata.queues.find("orders") == queue
+    assert await admin.remove(queue)
+    assert await admin.remove(queue)  # what is gone is gone
+
+
 async def test_steps_whose_outcome_is_unknown_are_read_back(catalogue: Catalogue) -> None:
     admin = admin_of(catalogue)
     lost = [OutcomeUnknownError("lost")]
