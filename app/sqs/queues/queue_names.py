@@ -9,7 +9,7 @@ from cluster.model.sqs_queue import is_queue_name
 
 URL_LENGTH_MAX = 2_048
 ARN_LENGTH_MAX = 256
-_ARN = re.compile(r"arn:(?P<partition>aws[a-z-]*):sqs:(?P<region>[^:]+):(?P<account>[^:]+):(?P<name>[^:]+)")
+_ARN = re.compile(r"arn:aws:sqs:(?P<region>[^:]+):(?P<account>[^:]+):(?P<name>[^:]+)")
 _PATH = re.compile(r"(?:.*/)?(?P<account>[^/]+)/(?P<name>[^/]+)/?")
 
 

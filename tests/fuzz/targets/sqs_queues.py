@@ -32,8 +32,7 @@ _SHOWN_MAX = 1_024
 
 def _names(text: str) -> None:
     name = _NAMES.name_of_arn(text)
-    assert name is None or _NAMES.arn_of(name) == text.replace(text.partition(":sqs:")[0], "arn:aws", 1)
-    assert (name is None) or _NAMES.is_arn(text)
+    assert name is None or (_NAMES.arn_of(name) == text and _NAMES.is_arn(text))
     name = _NAMES.name_of_url(text)
     assert _NAMES.name_of_url(_NAMES.url_of(name, "http://host")) == name
 

@@ -55,6 +55,7 @@ def test_urls_of_no_queue(url: str, code: SqsErrorCode) -> None:
         ("arn:aws:sns:eu-central-1:123456789012:orders", False),
         (NAMES.arn_of("x" * ARN_LENGTH_MAX), False),
         (NAMES.arn_of("orders") + ":more", False),
+        (NAMES.arn_of("orders").replace("arn:aws", "arn:aws-cn"), False),
         (NAMES.arn_of("a.b"), True),
         (NAMES.arn_of("orders").replace(REGION, "us-east-1"), True),
         (NAMES.arn_of("orders").replace(ACCOUNT, "210987654321"), True),
