@@ -6,6 +6,9 @@ from fnmatch import fnmatchcase
 
 from acklog.wire.names import SEPARATOR
 
+PARTS_MAX = 2
+"""Of a name: a namespace, and what it is called there."""
+
 EVERY_NAME = "*"
 EVERY_NAME_IN_NONE = "**"
 """The pattern of all names that are in no namespace."""
@@ -20,7 +23,7 @@ def is_pattern_for(pattern: str, full_name: str) -> bool:
     if pattern == EVERY_NAME:
         return True
     parts, patterns = full_name.split(SEPARATOR), parts_of(pattern)
-    return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
+    return len(parts) == len(patterns) <= PARTS_MAX and all(map(fnmatchcase, parts, patterns))
 
 
 def covers(pattern: str, other: str) -> bool:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from acklog.wire.name_patterns import is_pattern_for
 from app.auth.right import Effect, Right
 from cluster.model.action import Action
+from cluster.model.sqs_queue import queue_of_group
 
 
 class DecidingRight(NamedTuple):
@@ -19,7 +20,10 @@ def deciding_on_topic(rights: tuple[Right, ...], action: Action, topic: str) -> 
 
 
 def deciding_on_group(rights: tuple[Right, ...], action: Action, group: str) -> DecidingRight:
-    return _decided([each for each in rights if action in each.actions and _names(each.groups, group)])
+    """Where nothing names the group of a queue of SQS, it goes by what names the queue's topic."""
+    found = _decided([each for each in rights if action in each.actions and _names(each.groups, group)])
+    queue = queue_of_group(group)
+    return found if found.right is not None or queue is None else deciding_on_topic(rights, action, queue)
 
 
 def deciding_on_cluster(rights: tuple[Right, ...], action: Action) -> DecidingRight:

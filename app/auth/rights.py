@@ -11,6 +11,7 @@ from acklog.wire.limits import NAME_LENGTH_MAX
 from app.auth.name_patterns import BitsOfPattern, NamePatterns
 from app.auth.right import EVERY, Effect, Right
 from cluster.model.action import bits_of
+from cluster.model.sqs_queue import queue_of_group
 
 NAMES_KNOWN_MAX = 64
 """Names that one token's rights remember of a kind. One more, and all are decided anew as they come."""
@@ -21,35 +22,47 @@ PatternsOf = Callable[[Right], tuple[str, ...]]
 class NamedRights:
     """Of topics, or of groups: bits of actions by name."""
 
-    __slots__ = ("_allowed", "_denied", "_known", "everywhere", "somewhere")
+    __slots__ = ("_allowed", "_denied", "_known", "_topics", "everywhere", "somewhere")
 
-    def __init__(self, rights: Iterable[Right], patterns_of: PatternsOf) -> None:
+    def __init__(self, rights: Iterable[Right], patterns_of: PatternsOf, topics: "NamedRights | None" = None) -> None:
+        """Groups have the rights on `topics` beside them: what may be done to the topic of a queue of SQS may be done
+        to its group, unless it is denied there."""
         given = [(each.effect, patterns_of(each), bits_of(each.actions)) for each in rights]
         self._allowed = _patterns(given, Effect.ALLOW)
         self._denied = _patterns(given, Effect.DENY)
         self._known: dict[str, int] = {}
+        self._topics = topics
         everywhere = 0
         for effect, patterns, bits in given:
             if effect is Effect.ALLOW and patterns == EVERY:
                 everywhere |= bits
         self.everywhere = everywhere & ~self._denied.all_bits
         """What is allowed whatever the name is."""
-        self.somewhere = self._allowed.all_bits & ~self._denied.bits_for_every_name()
+        allowed = self._allowed.all_bits | (0 if topics is None else topics.somewhere)
+        self.somewhere: int = allowed & ~self._denied.bits_for_every_name()
         """What is allowed for some name, as far as that can be told without one."""
 
     def of(self, name: str) -> int:
         bits = self._known.get(name)
         if bits is None:
-            bits = self._allowed.bits_of(name) & ~self._denied.bits_of(name)
+            bits = (self._allowed.bits_of(name) | self._of_queue(name)) & ~self._denied.bits_of(name)
             if len(name) <= NAME_LENGTH_MAX:  # whatever a client says: what cannot be a name is not kept
                 if len(self._known) >= NAMES_KNOWN_MAX:
                     self._known.clear()
                 self._known[name] = bits
         return bits
 
+    def _of_queue(self, name: str) -> int:
+        queue = None if self._topics is None else queue_of_group(name)
+        return 0 if queue is None or self._topics is None else self._topics.of(queue)
+
     def in_namespace(self, namespace: str) -> int:
         """What is allowed for some name of the namespace, as far as that can be told without one."""
         return self._allowed.bits_in(namespace) & ~self._denied.bits_of_all_in(namespace)
+
+    def denied_with(self, bit: int) -> tuple[str, ...]:
+        """The patterns of what is denied of one action, each once."""
+        return self._denied.with_bit(bit)
 
     def patterns_of(self, bit: int) -> tuple[str, ...] | None:
         """For what is allowed of one action, each once; None where patterns do not say it, as some of it is denied."""
@@ -88,9 +101,5 @@ def rights_of(rights: Iterable[Right]) -> Rights:
             allowed |= bits_of(each.actions)
         elif each.is_for_cluster:
             denied |= bits_of(each.actions)
-    return Rights(
-        found,
-        NamedRights(found, lambda right: right.topics),
-        NamedRights(found, lambda right: right.groups),
-        allowed & ~denied,
-    )
+    topics = NamedRights(found, lambda right: right.topics)
+    return Rights(found, topics, NamedRights(found, lambda right: right.groups, topics), allowed & ~denied)

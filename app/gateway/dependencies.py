@@ -1,6 +1,6 @@
 """What a gateway is given. Everything impure or remote comes in here; tests and simulations pass others."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from cluster.metadata.metadata_view import MetadataView
 from cluster.model.namespace import Namespace, NamespaceSettings
 from cluster.model.recurring_schedule import RecurringSchedule
 from cluster.model.redrives import RedriveJob, RedrivePart
+from cluster.model.sqs_queue import SqsQueue
 from cluster.model.steering import PartitionOrder
 from cluster.model.stored_token import ShownToken, StoredToken
 from cluster.model.unclean_election import Loss, ReplicaReport
@@ -71,7 +72,7 @@ class TopicAdministration(Protocol):
 
     def keeps_order_when_changed(self, topic: Topic) -> bool: ...
 
-    async def delete(self, name: str) -> None: ...
+    async def delete(self, name: str, *, topic_id: str | None = None) -> None: ...
 
 
 class GroupAdministration(Protocol):
@@ -99,7 +100,7 @@ class GroupAdministration(Protocol):
 
     async def resume(self, name: str, change: Callable[[tuple[Pause, ...]], tuple[Pause, ...]]) -> Group: ...
 
-    async def delete(self, name: str) -> None: ...
+    async def delete(self, name: str, *, group_id: str | None = None) -> None: ...
 
 
 class ProducerAdministration(Protocol):
@@ -160,6 +161,24 @@ class NamespaceAdministration(Protocol):
     async def delete(self, name: str) -> None: ...
 
 
+class QueueAdministration(Protocol):
+    """`cluster.catalog.queue_admin.QueueAdmin`, as far as a gateway uses it."""
+
+    async def find(self, name: str) -> SqsQueue | None: ...
+
+    async def claim(
+        self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str], *, instead_of: SqsQueue | None
+    ) -> tuple[SqsQueue, bool]: ...
+
+    async def complete(
+        self, claim: SqsQueue, *, topic_id: str, group_id: str, attributes: Mapping[str, str]
+    ) -> SqsQueue | None: ...
+
+    async def update(self, queue: SqsQueue, revise: Callable[[SqsQueue], SqsQueue]) -> SqsQueue | None: ...
+
+    async def remove(self, queue: SqsQueue) -> bool: ...
+
+
 class ClusterAdministration(Protocol):
     """`cluster.catalog.cluster_admin.ClusterAdmin`, as far as a gateway uses it. Each wish shows in the metadata view
     once its call returns; the controller carries it out later."""
@@ -201,6 +220,7 @@ class Gateway:
     redrives: RedriveAdministration
     stored_tokens: TokenAdministration
     namespaces: NamespaceAdministration
+    queues: QueueAdministration
     steering: ClusterAdministration
     nodes: NodeDirectory
     clock: Clock

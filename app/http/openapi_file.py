@@ -15,6 +15,7 @@ from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.namespace_admin import NamespaceAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
+from cluster.catalog.queue_admin import QueueAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.catalog.token_admin import TokenAdmin
@@ -47,6 +48,7 @@ def standalone_app() -> FastAPI:
         redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
         stored_tokens=TokenAdmin(store, metadata, clock=clock, entropy=entropy),
         namespaces=NamespaceAdmin(store, metadata, clock=clock, entropy=entropy),
+        queues=QueueAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=NoNodes(),
         clock=clock,

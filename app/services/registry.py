@@ -78,7 +78,7 @@ class Services:
         self.waiting = WaitingRequests(
             gateway.settings.waiting_requests_max, share_percent=gateway.settings.waiting_requests_share_percent
         )
-        catalog = Catalog(gateway)
+        catalog = self.catalog = Catalog(gateway)
         leaders = PartitionLeaders(gateway)
         numbers = gateway.batch_numbers
         appends = LocalAppends(leaders) if numbers is None else NumberedAppends(leaders, numbers)

@@ -59,6 +59,9 @@ class CatalogSettings:
 
     namespaces_max: int = 1_000
 
+    queues_max: int = 10_000
+    """Queues of SQS. With one more, one gives way whose topic is gone."""
+
     attempts_max: int = 10
     """Rounds of read, decide and compare-and-set."""
 
@@ -114,6 +117,14 @@ class CatalogChanger:
             return await self._store.get(key)
         except CoordinationUnavailableError as error:
             raise _unavailable(error) from error
+
+    async def read_shown(self, key: str) -> KeyValue | None:
+        """As `read`, once the view shows what there was when it was written. Raises ServerError UNAVAILABLE, and
+        TIMED_OUT."""
+        item = await self.read(key)
+        if item is not None:
+            await self._show(item.mod_revision)
+        return item
 
     async def _settle(self, namespace: str, key: str, decide: DecideWithin) -> int:
         """The revision from which on the change shows."""

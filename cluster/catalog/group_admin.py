@@ -181,29 +181,29 @@ class GroupAdmin:
         assert changed is not None
         return changed
 
-    async def delete(self, name: str) -> None:
-        """Delete the group with its projected offsets, and leave its tombstone (rule R13).
+    async def delete(self, name: str, *, group_id: str | None = None) -> None:
+        """Delete the group with its projected offsets, and leave its tombstone (rule R13). With `group_id` only that
+        one, and nothing where it is gone, also where another one has its name now.
 
         Raises ServerError GROUP_NOT_FOUND (with near names).
         """
-        target: Group | None = None
+        target_id = group_id
 
         def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
-            nonlocal target
-            found = None if item is None else decode(Group, item.value)
-            if target is None:
-                target = found
-            if target is None:
+            nonlocal target_id
+            found_id = None if item is None else decode(Group, item.value).id
+            target_id = target_id or found_id
+            if target_id is None:
                 raise self._not_found(name)
-            if item is None or found is None or found.id != target.id:
+            if item is None or found_id != target_id:
                 return NothingToWrite()
-            tombstone = Tombstone(target.id, name, self._clock.now_ms())
-            operations: list[Operation] = [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))]
+            tombstone = Tombstone(target_id, name, self._clock.now_ms())
+            operations: list[Operation] = [Delete(item.key), Put(keys.tombstone(target_id), encode(tombstone))]
             return NamespaceRoom(name, entry, self._metadata).counted([unchanged(item)], operations)
 
         await self._changer.change_within(namespace_of(name), keys.group(name), decide)
-        assert target is not None
-        await self._delete_offsets(target.id)
+        assert target_id is not None
+        await self._delete_offsets(target_id)
 
     async def _delete_offsets(self, group_id: str) -> None:
         """The group is gone already; what cannot be deleted now is the controller's to clean up."""

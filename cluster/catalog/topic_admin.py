@@ -217,24 +217,24 @@ class TopicAdmin:
         assert updated is not None
         return updated
 
-    async def delete(self, name: str) -> None:
-        """Delete the topic and leave its tombstone, without which nobody removes its data (rule R13).
+    async def delete(self, name: str, *, topic_id: str | None = None) -> None:
+        """Delete the topic and leave its tombstone, without which nobody removes its data (rule R13). With `topic_id`
+        only that one, and nothing where it is gone, also where another one has its name now.
 
         Raises ServerError TOPIC_NOT_FOUND (with near names).
         """
-        target: Topic | None = None
+        target_id = topic_id
 
         def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
-            nonlocal target
-            found = None if item is None else decode(Topic, item.value)
-            if target is None:
-                target = found
-            if target is None:
+            nonlocal target_id
+            found_id = None if item is None else decode(Topic, item.value).id
+            target_id = target_id or found_id
+            if target_id is None:
                 raise self._not_found(name)
-            if item is None or found is None or found.id != target.id:
+            if item is None or found_id != target_id:
                 return NothingToWrite()
-            tombstone = Tombstone(target.id, name, self._clock.now_ms())
-            operations: list[Operation] = [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))]
+            tombstone = Tombstone(target_id, name, self._clock.now_ms())
+            operations: list[Operation] = [Delete(item.key), Put(keys.tombstone(target_id), encode(tombstone))]
             return NamespaceRoom(name, entry, self._metadata).counted([unchanged(item)], operations)
 
         await self._changer.change_within(namespace_of(name), keys.topic(name), decide)

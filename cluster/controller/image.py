@@ -12,7 +12,7 @@ from cluster.model.steering import ClusterSteering
 from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Changed, Event, KeyValue, key_of
 
-_IRRELEVANT = (keys.OFFSETS, keys.GROUPS, keys.NAMESPACES, keys.DIRECTORIES)
+_IRRELEVANT = (keys.OFFSETS, keys.GROUPS, keys.NAMESPACES, keys.SQS_QUEUES, keys.DIRECTORIES)
 
 
 class ClusterImage:

@@ -14,6 +14,7 @@ from cluster.metadata.listeners import Listeners
 from cluster.metadata.metadata_state import MetadataState
 from cluster.metadata.namespace_state import NamespaceState
 from cluster.metadata.producer_state import ProducerState
+from cluster.metadata.queue_state import QueueState
 from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
@@ -57,6 +58,7 @@ class MetadataView:
         self._redrives = RedriveState()
         self._tokens = TokenState()
         self._namespaces = NamespaceState()
+        self._queues = QueueState()
         self._revision = 0
         self._listeners = Listeners()
         self._token_listeners = Listeners()
@@ -158,6 +160,11 @@ class MetadataView:
         """Listeners of `subscribe` are not told of them."""
         return self._namespaces
 
+    @property
+    def queues(self) -> QueueState:
+        """Those of SQS. Listeners of `subscribe` are not told of them."""
+        return self._queues
+
     # --- changes ---
 
     async def wait_for(self, revision: int) -> None:
@@ -247,6 +254,7 @@ class MetadataView:
         self._redrives = RedriveState(listing.items)
         self._tokens = TokenState(listing.items)
         self._namespaces = NamespaceState(listing.items)
+        self._queues = QueueState(listing.items)
         for key in self._state.undecodable:
             self._report_undecodable(key)
         self._advance(listing.revision)
@@ -264,6 +272,7 @@ class MetadataView:
             self._producers.apply(event)
             has_tokens = self._tokens.apply(event) or has_tokens
             self._namespaces.apply(event)
+            self._queues.apply(event)
             self._report_undecodable(key_of(event))
         self._advance(batch.revision)
         if is_news:

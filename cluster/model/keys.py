@@ -11,6 +11,7 @@ RECURRING = "/acklog/recurring/"
 REDRIVES = "/acklog/redrives/"
 REDRIVE_PARTS = "/acklog/redrive-parts/"
 REDRIVE_TOPICS = "/acklog/redrive-topics/"
+SQS_QUEUES = "/acklog/sqs-queues/"
 STORED_TOKENS = "/acklog/tokens/"
 TOMBSTONES = "/acklog/tombstones/"
 INCARNATIONS = "/acklog/incarnations/"
@@ -93,6 +94,10 @@ def redrive_part(job_id: str, partition: int) -> str:
 
 def redrive_parts_of(job_id: str) -> str:
     return f"{REDRIVE_PARTS}{job_id}/"
+
+
+def sqs_queue(name: str) -> str:
+    return f"{SQS_QUEUES}{name}"
 
 
 def stored_token(name: str) -> str:

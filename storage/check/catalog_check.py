@@ -12,6 +12,7 @@ from cluster.model.namespace import Namespace
 from cluster.model.projected_offsets import ProjectedOffsets
 from cluster.model.recurring_schedule import RecurringSchedule
 from cluster.model.redrives import RedriveJob, RedrivePart
+from cluster.model.sqs_queue import SqsQueue
 from cluster.model.stored_token import StoredToken
 from cluster.model.values import (
     Group,
@@ -37,6 +38,7 @@ _BY_THEMSELVES: dict[str, type[msgspec.Struct]] = {
     keys.RECURRING: RecurringSchedule,
     keys.REDRIVES: RedriveJob,
     keys.REDRIVE_PARTS: RedrivePart,
+    keys.SQS_QUEUES: SqsQueue,
     keys.STORED_TOKENS: StoredToken,
 }
 """What can be read or not, and is held against nothing else."""

@@ -44,6 +44,7 @@ LONG_FOR_A_REASON = {
     "app/services/catalog.py": "topics, partitions and groups are found by the same steps, each of which may refuse",
     "app/services/polls.py": "a long poll is made of the asking that a short one does, and gives back through it",
     "app/services/settle.py": "ack, nack and extend differ in a word; the way of an item is the same",
+    "cluster/metadata/metadata_view.py": "one part of the copy beside the next, all fed by the same watch",
     "cluster/model/values.py": "one value beside the next: all that the coordination store holds of topics and groups",
     "storage/check/directory_check.py": "the order of the checks: each relies on what those before it said",
     "storage/delivery/exclusive_delivery.py": "what is asked of a group, most of it passed on; the rest is one order",

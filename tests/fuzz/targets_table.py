@@ -41,6 +41,7 @@ TARGETS = (
     "snapshots",
     "sqs_json",
     "sqs_query",
+    "sqs_queues",
     "tokens_file",
     "trace_context",
     "web_guard",

@@ -11,11 +11,44 @@ from app.auth.rights import rights_of
 from cluster.model.action import Action
 
 NAMES = st.sampled_from(
-    ["a", "ab", "orders", "orders.eu", "x[y", "*", "b\n", "", "shop/orders", "shop/", "/a", "a/b/c"]
+    [
+        "a",
+        "ab",
+        "orders",
+        "orders.eu",
+        "x[y",
+        "*",
+        "b\n",
+        "",
+        "shop/orders",
+        "shop/",
+        "/a",
+        "a/b/c",
+        "sqs.ab",
+        "sqs.orders",
+        "sqs.orders.fifo",
+    ]
 ) | st.text("ab.*[]!?-/", max_size=5)
 PATTERNS = (
     st.sampled_from(
-        ["*", "a*", "*b", "a*b*", "orders.*", "[ab]?", "[!a]*", "**", "[", "a|b", "(", "x\\", "shop/*", "*/*"]
+        [
+            "*",
+            "a*",
+            "*b",
+            "a*b*",
+            "orders.*",
+            "[ab]?",
+            "[!a]*",
+            "**",
+            "[",
+            "a|b",
+            "(",
+            "x\\",
+            "shop/*",
+            "*/*",
+            "sqs.*",
+            "sqs.a*",
+        ]
     )
     | NAMES
 )
@@ -34,6 +67,16 @@ RIGHTS = st.lists(
 
 
 def plainly(rights: tuple[Right, ...], action: Action, kind: str, name: str) -> bool:
+    """The group of a queue of SQS may be used as the queue's topic may, unless it is denied itself."""
+    queue = name.removeprefix("sqs.")
+    is_of_queue = kind == "groups" and name in {"sqs.ab", "sqs.orders", "sqs.orders.fifo"}
+    is_allowed, is_denied = said(rights, action, kind, name)
+    return (is_allowed or (is_of_queue and plainly(rights, action, "topics", queue))) and not is_denied
+
+
+def said(rights: tuple[Right, ...], action: Action, kind: str, name: str) -> tuple[bool, bool]:
+    """Whether it is allowed, and whether it is denied."""
+
     def is_said(effect: Effect) -> bool:
         return any(
             right.effect is effect
@@ -42,7 +85,7 @@ def plainly(rights: tuple[Right, ...], action: Action, kind: str, name: str) -> 
             for right in rights
         )
 
-    return is_said(Effect.ALLOW) and not is_said(Effect.DENY)
+    return is_said(Effect.ALLOW), is_said(Effect.DENY)
 
 
 @given(RIGHTS, NAMES)

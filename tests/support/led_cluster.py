@@ -80,6 +80,7 @@ class LedCluster:
             redrives=nothing,
             stored_tokens=nothing,
             namespaces=nothing,
+            queues=nothing,
             steering=nothing,
             nodes=self,
             clock=self.clock,

@@ -15,6 +15,7 @@ from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.namespace_admin import NamespaceAdmin
+from cluster.catalog.queue_admin import QueueAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.catalog.token_admin import TokenAdmin
@@ -23,6 +24,7 @@ from cluster.metadata.listeners import Listeners
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.namespace_state import NamespaceState
 from cluster.metadata.producer_state import ProducerState
+from cluster.metadata.queue_state import QueueState
 from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
@@ -96,6 +98,7 @@ class MemoryMetadata:
         self.tokens = TokenState()
         self._token_listeners = Listeners()
         self.namespaces = NamespaceState()
+        self.queues = QueueState()
         self.topics_by_name: dict[str, Topic] = {}
         self.groups_by_name: dict[str, Group] = {}
         self.leaderless: set[tuple[str, int]] = set()
@@ -183,6 +186,7 @@ class MemoryMetadata:
         if self.tokens.apply(event):
             self._token_listeners.tell()
         self.namespaces.apply(event)
+        self.queues.apply(event)
 
     def subscribe_to_tokens(self, listener: Callable[[], None]) -> Callable[[], None]:
         return self._token_listeners.add(listener)
@@ -253,7 +257,10 @@ class MemoryTopics:
             now_ms=self._clock.now_ms(),
         )
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, topic_id: str | None = None) -> None:
+        found = self._metadata.topic(name)
+        if topic_id is not None and (found is None or found.id != topic_id):
+            return
         if self._metadata.topics_by_name.pop(name, None) is None:
             raise ServerError(ProblemCode.TOPIC_NOT_FOUND, f"there is no topic {name!r}")
 
@@ -309,7 +316,10 @@ class MemoryGroups:
 
     resume = pause
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, group_id: str | None = None) -> None:
+        found = self._metadata.group(name)
+        if group_id is not None and (found is None or found.id != group_id):
+            return
         if self._metadata.groups_by_name.pop(name, None) is None:
             raise ServerError(ProblemCode.GROUP_NOT_FOUND, f"there is no group {name!r}")
 
@@ -371,6 +381,7 @@ class MemoryWorld:
             redrives=RedriveAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             stored_tokens=TokenAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             namespaces=NamespaceAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
+            queues=QueueAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             steering=ClusterAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock),
             nodes=OneNode(self.node),
             clock=self.clock,

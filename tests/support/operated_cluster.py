@@ -13,6 +13,7 @@ from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.namespace_admin import NamespaceAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
+from cluster.catalog.queue_admin import QueueAdmin
 from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.catalog.token_admin import TokenAdmin
@@ -62,6 +63,7 @@ class OperatedCluster:
             redrives=RedriveAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             stored_tokens=TokenAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             namespaces=NamespaceAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
+            queues=QueueAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, controlled.metadata, clock=clock),
             nodes=EveryNode(),
             clock=clock,

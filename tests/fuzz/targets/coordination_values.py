@@ -9,6 +9,7 @@ from app.auth.stored_tokens import StoredTokens, principal_of_stored
 from cluster.metadata.metadata_state import MetadataState
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.producer_state import ProducerState
+from cluster.metadata.queue_state import QueueState
 from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
@@ -19,6 +20,7 @@ from cluster.model.codec import decode, encode, encode_instead
 from cluster.model.projected_offsets import ProjectedOffsets
 from cluster.model.recurring_schedule import RecurringSchedule
 from cluster.model.redrives import RedriveJob, RedrivePart
+from cluster.model.sqs_queue import SqsQueue
 from cluster.model.steering import ClusterSteering, NodeSteering, PartitionOrder
 from cluster.model.stored_token import ShownToken, StoredToken
 from cluster.model.values import (
@@ -47,6 +49,7 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
     keys.recurring(_ID, "nightly"): RecurringSchedule,
     keys.redrive(_ID, _ID): RedriveJob,
     keys.redrive_part(_ID, 3): RedrivePart,
+    keys.sqs_queue("orders"): SqsQueue,
     keys.stored_token("shop"): StoredToken,
     keys.tombstone(_ID): Tombstone,
     keys.CONTROLLER: ControllerClaim,
@@ -77,6 +80,7 @@ def _followers() -> list[Callable[[Event], object]]:
     return [
         MetadataState().apply,
         ProducerState().apply,
+        QueueState().apply,
         RecurringState().apply,
         RedriveState().apply,
         SteeringState().apply,

@@ -4,6 +4,7 @@ import pytest
 
 from acklog.wire.limits import NAME_LENGTH_MAX
 from acklog.wire.problems import ProblemCode
+from app.auth.giving import require_giving
 from app.auth.principal import Principal
 from app.auth.right import EVERY, Effect, Right
 from app.auth.rights import NAMES_KNOWN_MAX, NamedRights, rights_of
@@ -105,3 +106,38 @@ def test_names_are_remembered_up_to_a_limit() -> None:
     assert len(rights._known) == 2
     rights.of("x" * (NAME_LENGTH_MAX + 1))
     assert len(rights._known) == 2
+
+
+def test_the_group_of_a_queue_goes_by_the_rights_on_its_topic() -> None:
+    who = holder(allow(Action.RECEIVE, topics=("orders", "shop-*", "eu/orders")))
+    assert who.may_on_group(Action.RECEIVE, "sqs.orders")
+    assert who.may_on_group(Action.RECEIVE, "sqs.shop-1.fifo")
+    assert not who.may_on_group(Action.SEND, "sqs.orders"), "another action than the one on the topic"
+    for other in ("orders", "sqs.other", "sqs.", "sqs.eu/orders", "eu/sqs.orders", "sqs.a.b", f"sqs.shop-{'x' * 76}"):
+        assert not who.may_on_group(Action.RECEIVE, other), other
+    assert who.may_on_group(Action.RECEIVE, f"sqs.shop-{'x' * 75}"), "the longest name that a queue may have"
+    assert who.rights.groups.somewhere & Action.RECEIVE.bit
+    assert not who.may_on_every_group(Action.RECEIVE)
+
+
+def test_what_is_denied_on_the_group_of_a_queue_or_on_its_topic_is_denied() -> None:
+    on_topics = allow(Action.RECEIVE, Action.LOOK, topics=EVERY)
+    assert not holder(on_topics, deny(Action.RECEIVE, groups=("sqs.*",))).may_on_group(Action.RECEIVE, "sqs.orders")
+    assert holder(on_topics, deny(Action.RECEIVE, groups=("sqs.*",))).may_on_group(Action.LOOK, "sqs.orders")
+    assert not holder(on_topics, deny(Action.RECEIVE, topics=("orders",))).may_on_group(Action.RECEIVE, "sqs.orders")
+    own = allow(Action.RECEIVE, groups=("sqs.orders",))
+    assert holder(own, deny(Action.RECEIVE, topics=("orders",))).may_on_group(Action.RECEIVE, "sqs.orders")
+
+
+@pytest.mark.parametrize(
+    ("denied", "may_give"),
+    [("billing", True), ("sqs", True), ("sqs.*/x", True), ("sqs.orders", False), ("s*", False), ("*", False)],
+)
+def test_nobody_gives_by_topics_what_is_denied_to_them_on_groups_of_queues(denied: str, may_give: bool) -> None:
+    giver = holder(allow(Action.SEND, topics=EVERY), deny(Action.SEND, groups=(denied,)))
+    given = [allow(Action.SEND, topics=("orders",))]
+    if may_give:
+        require_giving(giver, given, until_ms=None)
+    else:
+        with pytest.raises(ServerError, match="groups of queues"):
+            require_giving(giver, given, until_ms=None)
