@@ -100,10 +100,11 @@ class LeaseReader:
                 if settings.on_expired is Expired.DEAD_LETTER and not group.passes_damage:
                     return ended(leases[index + 1 :])
                 continue
-            length = len(record.body) + _RECORD_OVERHEAD_BYTES
+            length = record.large_bytes + _RECORD_OVERHEAD_BYTES
             if len(found) == max_messages or (size_bytes + length > max_bytes and (found or not is_first)):
                 return ended(leases[index:])
             size_bytes += length
+            attempt = counted_attempt(lease.attempt)
             found.append(
                 DeliveredMessage(
                     topic_id,
@@ -111,9 +112,10 @@ class LeaseReader:
                     offset,
                     header.leader_epoch,
                     header.append_time_ms,
-                    counted_attempt(lease.attempt),
+                    attempt,
                     f"{prefix}{offset}{group_part}{lease.generation}-{lease.leader_epoch}-{lease.attempt}",
                     record,
+                    -1 if attempt == 1 else group.state.progress.first_failed_ms(offset),
                 )
             )
         return ended([], max(min(damaged_end - leases[-1].offset - 1, REQUEST_MESSAGES_MAX), 0))
