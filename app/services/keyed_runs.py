@@ -33,8 +33,8 @@ from cluster.model.values import Topic
 
 FINGERPRINT_BYTES = 8
 ANY_CONTENT = b"any body"
-"""In place of a fingerprint, of messages that are the same by their dedupId alone. Who sends another content under one of
-these ids by its fingerprint is refused, and the other way round."""
+"""In place of a fingerprint, of messages that are the same by their dedupId alone. Who goes by the content is refused
+under one of these ids, and the other way round."""
 _MARK = "\n"  # what sets a request's keys apart: no dedupId may hold a control character
 
 
