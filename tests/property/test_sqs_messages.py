@@ -56,7 +56,7 @@ MESSAGES = st.builds(
 
 
 def stored(message: OutgoingMessage, queue: Queue) -> Record:
-    return record_of(sendable_of(queue, message, ANYONE))
+    return record_of(sendable_of(queue, message, ANYONE, 5))
 
 
 @given(MESSAGES)

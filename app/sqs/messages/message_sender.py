@@ -15,6 +15,7 @@ from app.sqs.messages.outgoing_record import sendable_of
 from app.sqs.queue import Queue
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.errors import ServerError
+from cluster.ports.clock import Clock
 
 BATCH_BYTES_MAX = 1024 * 1024
 
@@ -23,13 +24,14 @@ Translate = Callable[[ServerError], SqsError]
 
 
 class MessageSender:
-    def __init__(self, send: SendService, translate: Translate) -> None:
+    def __init__(self, send: SendService, translate: Translate, clock: Clock) -> None:
         self._send = send
         self._translate = translate
+        self._clock = clock
 
     async def send(self, queue: Queue, message: OutgoingMessage, principal: Principal) -> SentMessage:
         """Raises SqsError, ServerError."""
-        sendable = sendable_of(queue, message, principal)
+        sendable = sendable_of(queue, message, principal, self._clock.now_ms())
         result = await self._send.send(Produce(queue.topic.name, [sendable]), principal)
         if result.faults:
             raise self._fault(result.first_fault)
@@ -47,9 +49,10 @@ class MessageSender:
         outcomes: list[SentMessage | SqsError | None] = [None] * len(messages)
         sendable: list[Message] = []
         indexes: list[int] = []
+        now_ms = self._clock.now_ms()
         for index, message in enumerate(messages):
             try:
-                sendable.append(sendable_of(queue, message, principal))
+                sendable.append(sendable_of(queue, message, principal, now_ms))
             except SqsError as fault:
                 outcomes[index] = fault.with_traceback(None)
             else:

@@ -21,7 +21,7 @@ class MessageService:
 
     def __init__(self, services: Services, *, translate: Translate, arn_of: ArnOf) -> None:
         clock = services.gateway.clock
-        self._sender = MessageSender(services.send, translate)
+        self._sender = MessageSender(services.send, translate, clock)
         self._receiver = MessageReceiver(services.receive, arn_of, clock)
         self._settler = MessageSettler(services.settle, services.look, translate, clock)
 

@@ -17,21 +17,24 @@ from app.sqs.sqs_error import SqsError, SqsErrorCode
 DELAY_SECONDS_MAX = 900
 
 
-def sendable_of(queue: Queue, message: OutgoingMessage, principal: Principal) -> Sendable:
-    """A plain one where it says no more than a body of JSON and a group."""
+def sendable_of(queue: Queue, message: OutgoingMessage, principal: Principal, now_ms: int) -> Sendable:
+    """A plain one where it says no more than a body of JSON and a group, and is to be seen at once. What is to be seen
+    later keeps when it was sent."""
     _check_content(queue, message)
     delay_seconds = _delay_seconds(queue, message)
     group = group_of(queue, message)
     deduplication_id = deduplication_id_of(queue, message)
     headers = _headers(message, deduplication_id, principal)
     body = stored_body(message.body)
-    if not headers and body.content_type is None and delay_seconds is None:
+    is_later = bool(delay_seconds) or (delay_seconds is None and queue.topic.config.delay_ms > 0)
+    if not (headers or body.content_type or is_later or delay_seconds == 0):
         return body.data, group
     return Outgoing(
         Record(
             body.data,
             group,
             headers or None,
+            timestamp_ms=now_ms if is_later else None,
             content_type=body.content_type,
             schedule=Schedule(delay_ms=delay_seconds * 1000) if delay_seconds else None,
         ),

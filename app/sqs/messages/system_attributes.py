@@ -40,9 +40,7 @@ def system_attributes_of(message: DeliveredMessage, queue: Queue, arn_of: ArnOf,
 
 
 def _sent_at_ms(message: DeliveredMessage) -> int:
-    """Of a dead letter: when the message was sent that died. What was to be seen later was sent as much earlier."""
+    """Of a dead letter when the message was sent that died; of what was to be seen later its sender says it."""
     record = message.record
-    if SOURCE in (record.headers or {}) and record.timestamp_ms is not None:
-        return record.timestamp_ms
-    delay_ms = 0 if record.schedule is None else max(record.schedule.delay_ms, 0)
-    return message.append_time_ms - delay_ms
+    was_elsewhere = record.schedule is not None or SOURCE in (record.headers or {})
+    return record.timestamp_ms if was_elsewhere and record.timestamp_ms is not None else message.append_time_ms
