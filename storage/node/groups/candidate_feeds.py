@@ -16,7 +16,7 @@ from storage.node.partition.named_filter import read_filter
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.record_reader import RecordReader
 
-_AHEAD_PART = 64
+AHEAD_PART = 64
 """What part of an index may be filled ahead at once: it must push out nothing that somebody looks at."""
 
 
@@ -218,7 +218,7 @@ class CandidateFeeds:
 
     def _new_feed(self, filters: tuple[str, ...], header: str | None) -> CandidateFeed:
         if not filters:
-            ahead_runs_max = self._runs_max // _AHEAD_PART
+            ahead_runs_max = self._runs_max // AHEAD_PART
             return EveryMessageFeed(
                 self._new_index(), self._reader, self._readable_end, ahead_runs_max=ahead_runs_max, header=header
             )
