@@ -9,9 +9,9 @@ from operator import attrgetter
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
-from cluster.model.values import Exhausted
 from storage.delivery.blocked_offsets import BlockedOffset, BlockedOffsets, BlockedVerdict
 from storage.delivery.candidates import CandidateIndex
+from storage.delivery.counted_attempts import counted_before
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.done_elsewhere import DoneElsewhere
 from storage.delivery.group_in_partition import (
@@ -24,7 +24,7 @@ from storage.delivery.group_in_partition import (
 from storage.delivery.group_progress import CommittedPosition, GroupSnapshot, GroupTotals
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
-from storage.delivery.leases import ATTEMPTS_SPAN, Lease
+from storage.delivery.leases import Lease
 from storage.delivery.message_view import MessageStatus, view_message
 from storage.delivery.passed_over import PassedOver
 from storage.delivery.position_commit import CommitDecision, PositionCommits
@@ -206,7 +206,7 @@ class GroupDelivery:
 
     def _lease_again(self, offsets: Sequence[int], consumer: str, deadline_ms: int) -> list[Lease]:
         retries, released, interrupted = self._state.progress.retries, self._state.released, self._state.interrupted
-        counted_max = self._counted_max(offsets)
+        counted_max = counted_before(self._state, self._terms.settings, offsets)
         first_attempt = self._state.attempt_base + 1
         leases: list[Lease] = []
         by_attempt: dict[int, list[int]] = {}
@@ -220,17 +220,6 @@ class GroupDelivery:
         for attempt, attempted in by_attempt.items():
             self._grant(attempted, attempt, consumer, deadline_ms)
         return leases
-
-    def _counted_max(self, offsets: Sequence[int]) -> int:
-        """Of how many attempts of these, at most, the next one is told. Where messages come back for ever it is the
-        last one each time, and what receipts add tells its lease from the one before (rule R22)."""
-        settings = self._terms.settings
-        if settings.on_exhausted is not Exhausted.RETRY:
-            return ATTEMPTS_SPAN
-        retries, counted_max = self._state.progress.retries, settings.max_attempts - 1
-        if any(offset in retries and retries[offset].attempts > counted_max for offset in offsets):
-            self._state.attempt_base += ATTEMPTS_SPAN
-        return counted_max
 
     def _grant(self, offsets: Sequence[int], attempt: int, consumer: str, deadline_ms: int) -> None:
         self._state.leases.grant(

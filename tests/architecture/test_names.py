@@ -19,6 +19,7 @@ SAME_NOTION = {
     "MoveProgress": _SDK_SHOWS,
     "Namespace": _SDK_SHOWS,
     "NamespaceSettings": _SDK_SHOWS,
+    "OutgoingMessage": "what a sender says of a message: to Acklog's SDK, and to a queue of SQS",
     "PartitionDescription": _SDK_SHOWS,
     "PartitionState": _SDK_SHOWS,
     "ProblemItem": _SDK_SHOWS,

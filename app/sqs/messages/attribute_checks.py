@@ -32,6 +32,7 @@ def check_attributes(attributes: Mapping[str, MessageAttribute]) -> None:
 
 
 def check_name(name: str) -> None:
+    """Of an attribute. Raises SqsError."""
     if not name:
         raise invalid("The message attribute name can not be empty.")
     if len(name) > NAME_LENGTH_MAX:
@@ -47,6 +48,7 @@ def check_name(name: str) -> None:
 
 
 def check_value(name: str, attribute: MessageAttribute) -> None:
+    """Its type, and that its value is one of it. Raises SqsError."""
     data_type = attribute.data_type
     if not data_type:
         raise invalid(f"The message attribute '{name}' must contain non-empty message attribute type.")

@@ -5,8 +5,6 @@ schedule log (1), the offset (47). A message that was to be seen later has the i
 that has become a dead letter, or was sent back, that of the message that it was first.
 """
 
-from uuid import UUID
-
 from acklog.wire.identifiers import ALPHABET, parse_message_id, parse_schedule_id
 from acklog.wire.letter_headers import first_id_of
 from storage.rpc.messages import DeliveredMessage
@@ -24,7 +22,8 @@ def uuid_of(topic_id: str, partition: int, offset: int, *, is_scheduled: bool) -
     place = place << 1 | is_scheduled
     place = place << _OFFSET_BITS | offset & (1 << _OFFSET_BITS) - 1
     first, second, third = place >> 74, place >> 62 & 0xFFF, place & (1 << 62) - 1
-    return str(UUID(int=first << 80 | 0x8 << 76 | second << 64 | 0b10 << 62 | third))
+    digits = f"{first << 80 | 0x8 << 76 | second << 64 | 0b10 << 62 | third:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def uuid_of_delivered(message: DeliveredMessage) -> str:

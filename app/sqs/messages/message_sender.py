@@ -24,6 +24,8 @@ Translate = Callable[[ServerError], SqsError]
 
 
 class MessageSender:
+    """Whatever SQS answers to a sender is made of what was sent and of where it is: nothing is kept beside the log."""
+
     def __init__(self, send: SendService, translate: Translate, clock: Clock) -> None:
         self._send = send
         self._translate = translate

@@ -58,13 +58,12 @@ class LeaseReader:
         is_first: bool,
     ) -> ReadLeases:
         """The leased messages up to both limits. Raises ServerError: STORAGE_FAILED."""
-        found, expired = list[DeliveredMessage](), list[Lease]()
+        found, expired, removed = list[DeliveredMessage](), list[Lease](), list[tuple[int, int]]()
         topic, number = self._host.topic, self._host.partition
         topic_id, topic_ttl_ms = topic.id, topic.config.ttl_ms
         prefix, group_part = f"r-{topic_id}-{number}-", f"-{group.group_id}-"
         damage: ServerError | None = None
         base, end, damaged, damaged_end, size_bytes = 0, 0, 0, 0, 0
-        removed: list[tuple[int, int]] = []
 
         def ended(surplus: list[Lease], damaged_behind: int = 0) -> ReadLeases:
             return ReadLeases(found, size_bytes, surplus, damage, damaged_behind, _ascending(removed), expired)
@@ -104,7 +103,6 @@ class LeaseReader:
             if len(found) == max_messages or (size_bytes + length > max_bytes and (found or not is_first)):
                 return ended(leases[index:])
             size_bytes += length
-            attempt = counted_attempt(lease.attempt)
             found.append(
                 DeliveredMessage(
                     topic_id,
@@ -112,10 +110,10 @@ class LeaseReader:
                     offset,
                     header.leader_epoch,
                     header.append_time_ms,
-                    attempt,
+                    counted_attempt(lease.attempt),
                     f"{prefix}{offset}{group_part}{lease.generation}-{lease.leader_epoch}-{lease.attempt}",
                     record,
-                    -1 if attempt == 1 else group.state.progress.first_failed_ms(offset),
+                    group.state.progress.first_failed_ms(offset),
                 )
             )
         return ended([], max(min(damaged_end - leases[-1].offset - 1, REQUEST_MESSAGES_MAX), 0))
