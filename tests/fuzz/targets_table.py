@@ -38,6 +38,7 @@ TARGETS = (
     "settlements",
     "single_send",
     "snapshots",
+    "sqs_messages",
     "tokens_file",
     "trace_context",
     "web_guard",
