@@ -35,13 +35,13 @@ def stored_body(text: str) -> StoredBody:
 def body_text(record: Record) -> str:
     """Of a message from whomever: all that is in it is told, in characters that SQS allows."""
     data, content_type = record.body, record.content_type
-    if content_type is None:
-        return escaped_in_json(data.decode())
-    if _is_text(content_type):
+    if content_type is None or _is_text(content_type):
         try:
             text = data.decode()
         except UnicodeDecodeError:
             return base64.b64encode(data).decode()
+        if content_type is None:
+            return escaped_in_json(text)
         if is_sqs_text(text):
             return text
     return base64.b64encode(data).decode()

@@ -25,6 +25,7 @@ def test_what_is_not_is_text(text: str) -> None:
     [
         (Record(b'{"a": 1}'), '{"a": 1}'),
         (Record('"\uffff\ufffe"'.encode()), '"\\uffff\\ufffe"'),
+        (Record(b"\xff"), "/w=="),
         (Record("ä".encode(), content_type=TEXT), "ä"),
         (Record(b"<a/>", content_type="Text/XML"), "<a/>"),
         (Record("ä".encode(), content_type='text/plain; format=flowed; charset="UTF-8"'), "ä"),

@@ -249,6 +249,7 @@ def test_a_dead_letter_is_the_same_message() -> None:
         settings = {"max_attempts": 1, "on_exhausted": Exhausted.DEAD_LETTER, "dead_letter_topic": "letters"}
         queue = await user.queue(settings=settings)
         attributes = {"price": text("1", "Number")}
+        begin_ms = user.cluster.clock.now_ms()
         at_once = await user.send(queue, "now", attributes=attributes, group_id="g")
         later = await user.send(queue, "later", delay_seconds=2)
         dead: dict[str, ReceivedMessage] = {}
@@ -264,6 +265,7 @@ def test_a_dead_letter_is_the_same_message() -> None:
         assert dead["now"].attributes == attributes
         assert dead["now"].system_attributes["DeadLetterQueueSourceArn"] == arn_of("orders")
         assert dead["now"].system_attributes["MessageGroupId"] == "g"
+        assert abs(int(dead["now"].system_attributes["SentTimestamp"]) - begin_ms) < 500, "when it was sent first"
 
     with_user(main)
 
