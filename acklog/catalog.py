@@ -139,10 +139,10 @@ class TopicPage(msgspec.Struct):
 class GroupSettings(msgspec.Struct, rename="camel"):
     """`fair_by` is "none" or "key", `fair_by_header` the header whose values have their share instead; a limit or
     quota that is None is none. Timeouts and `assignor` are for exclusive groups; `assignor` is "sticky", "range",
-    "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse", `on_exhausted` "deadLetter" or "block",
-    `on_expired` "skip" or "deadLetter". `filter` says which messages the group wants; None: all. `retry_delays_ms`
-    None: the delay doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`; `retry_jitter` is the part of each
-    delay that is left to chance."""
+    "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse", `on_exhausted` "deadLetter", "retry" or
+    "block", `on_expired` "skip" or "deadLetter". `filter` says which messages the group wants; None: all.
+    `retry_delays_ms` None: the delay doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`; `retry_jitter` is
+    the part of each delay that is left to chance."""
 
     start_position: str
     visibility_ms: int

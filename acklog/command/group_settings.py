@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 MODES = ("shared", "keyOrdered", "exclusive")
 ASSIGNORS = ("sticky", "range", "roundRobin", "lag")
 START_POSITIONS = ("earliest", "latest")
-ON_EXHAUSTED = ("deadLetter", "block")
+ON_EXHAUSTED = ("deadLetter", "retry", "block")
+_INSTEAD_OF_LETTERS = {"block": "none: it blocks", "retry": "none: it tries again for ever"}
 ON_EXPIRED = ("skip", "deadLetter")
 ON_MISSING_POSITION = ("start", "refuse")
 
@@ -49,7 +50,7 @@ AttemptsOption = Annotated[
 ]
 OnExhaustedOption = Annotated[
     str | None,
-    typer.Option("--on-exhausted", metavar="WHAT", help="Then: deadLetter, or (in groups with an order) block."),
+    typer.Option("--on-exhausted", metavar="WHAT", help="Then: deadLetter, retry, or (in groups with an order) block."),
 ]
 OnExpiredOption = Annotated[
     str | None,
@@ -217,8 +218,9 @@ def _of_mode(group: "Group") -> list[tuple[str, Cell | str]]:
 
 
 def _dead_letters(group: "Group") -> str:
-    if group.settings.on_exhausted == "block" and group.settings.on_expired != "deadLetter":
-        return "none: it blocks"
+    instead = _INSTEAD_OF_LETTERS.get(group.settings.on_exhausted)
+    if instead is not None and group.settings.on_expired != "deadLetter":
+        return instead
     default = f"TOPIC.{group.name}.dlq"
     chosen, sources = group.settings.dead_letter_topic, group.dead_letter_sources
     if chosen is None or sources is None:

@@ -3,6 +3,8 @@
 import msgspec
 from crc32c import crc32c
 
+from acklog.wire.limits import HEADER_VALUE_BYTES_MAX
+
 
 class Schedule(msgspec.Struct, array_like=True, gc=False):
     """When a message is to be seen: at `at_ms`, or (where that is -1) `delay_ms` after its batch was appended to the
@@ -40,6 +42,14 @@ class Record(msgspec.Struct, array_like=True, gc=False):
         if self.ttl_ms is not None:
             return (*first, told, self.ttl_ms)
         return first if told is None else (*first, told)
+
+    @property
+    def large_bytes(self) -> int:
+        """Of what may be large in it: its body, and headers that are longer than senders by HTTP may make them."""
+        if self.headers is None:
+            return len(self.body)
+        long = (len(value) for value in self.headers.values() if len(value) > HEADER_VALUE_BYTES_MAX)
+        return len(self.body) + sum(long)
 
     @property
     def is_tombstone(self) -> bool:

@@ -125,8 +125,9 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
     on_exhausted: Annotated[
         Exhausted | UnsetType | None,
         Meta(
-            description="what becomes of a message whose attempts are used up: deadLetter, or block, where it waits "
-            "for a decision and holds up its key (keyOrdered) or its partition (exclusive)"
+            description="what becomes of a message whose attempts are used up: deadLetter; retry, it goes on coming "
+            "back; or block, where it waits for a decision and holds up its key (keyOrdered) or its partition "
+            "(exclusive)"
         ),
     ] = UNSET
 

@@ -5,7 +5,7 @@ from msgspec import UNSET
 from acklog.wire.problems import ProblemCode
 from app.calls.groups import GroupSettingsFields
 from cluster.errors import ServerError
-from cluster.model.values import GroupMode, GroupSettings
+from cluster.model.values import Exhausted, GroupMode, GroupSettings
 
 _MODES_OF: dict[str, tuple[GroupMode, ...]] = {
     "max_in_flight_per_consumer": (GroupMode.SHARED, GroupMode.KEY_ORDERED),
@@ -13,11 +13,11 @@ _MODES_OF: dict[str, tuple[GroupMode, ...]] = {
     "fair_by": (GroupMode.SHARED,),
     "fair_by_header": (GroupMode.SHARED,),
     "max_in_flight_per_header": (GroupMode.SHARED,),
-    "on_exhausted": (GroupMode.KEY_ORDERED, GroupMode.EXCLUSIVE),
     "session_timeout_ms": (GroupMode.EXCLUSIVE,),
     "rebalance_timeout_ms": (GroupMode.EXCLUSIVE,),
     "assignor": (GroupMode.EXCLUSIVE,),
 }
+_ORDERED = (GroupMode.KEY_ORDERED, GroupMode.EXCLUSIVE)
 _DEFAULTS = GroupSettings()
 
 
@@ -26,7 +26,11 @@ def check_mode_settings(fields: GroupSettingsFields, mode: GroupMode) -> None:
     for name, modes in _MODES_OF.items():
         if getattr(fields, name) not in {UNSET, None, getattr(_DEFAULTS, name)} and mode not in modes:
             field = fields.__struct_encode_fields__[fields.__struct_fields__.index(name)]
-            detail = (
-                f"only groups of mode {' or '.join(each.value for each in modes)} have it, this one is {mode.value}"
-            )
-            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=f"settings.{field}")
+            raise _not_in(mode, modes, "it", field)
+    if fields.on_exhausted is Exhausted.BLOCK and mode not in _ORDERED:
+        raise _not_in(mode, _ORDERED, repr(Exhausted.BLOCK.value), "onExhausted")
+
+
+def _not_in(mode: GroupMode, modes: tuple[GroupMode, ...], what: str, field: str) -> ServerError:
+    detail = f"only groups of mode {' or '.join(each.value for each in modes)} have {what}, this one is {mode.value}"
+    return ServerError(ProblemCode.INVALID_FIELD, detail, field=f"settings.{field}")

@@ -17,12 +17,14 @@ Records = list[Record] | list[PlainRecord]
 
 class Outgoing(msgspec.Struct, gc=False):
     """A checked message that says more than a key and a JSON body. `partition` None: by its key. `is_at_once`: it says
-    that it is to be seen now, whatever its topic says."""
+    that it is to be seen now, whatever its topic says. `is_same_by_name`: another message of its dedupId is the same
+    one, whatever its content, as in SQS."""
 
     record: Record
     partition: int | None = None
     dedup_id: str | None = None
     is_at_once: bool = False
+    is_same_by_name: bool = False
 
 
 Sendable = PlainRecord | Outgoing
@@ -82,6 +84,10 @@ def record_of(message: Sendable) -> Record:
 
 def dedup_id_of(message: Sendable) -> str | None:
     return message.dedup_id if isinstance(message, Outgoing) else None
+
+
+def is_same_by_name(message: Sendable) -> bool:
+    return isinstance(message, Outgoing) and message.is_same_by_name
 
 
 def is_later(message: Message) -> bool:

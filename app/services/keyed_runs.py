@@ -23,6 +23,7 @@ from app.calls.send import (
     Sendable,
     dedup_id_of,
     is_later,
+    is_same_by_name,
     is_told_when,
     record_of,
 )
@@ -31,6 +32,9 @@ from cluster.errors import ServerError
 from cluster.model.values import Topic
 
 FINGERPRINT_BYTES = 8
+ANY_CONTENT = b"any body"
+"""In place of a fingerprint, of messages that are the same by their dedupId alone. Who goes by the content is refused
+under one of these ids, and the other way round."""
 _MARK = "\n"  # what sets a request's keys apart: no dedupId may hold a control character
 
 
@@ -177,7 +181,8 @@ def runs_of(
             runs.append(request_run(places, records, f"{key}{count}" if count else key))
             count += 1
         else:
-            run = Run(places, records, key, fingerprint_of(records[0]))
+            is_by_name = is_same_by_name(line[0][1])
+            run = Run(places, records, key, ANY_CONTENT if is_by_name else fingerprint_of(records[0]))
             first = firsts.setdefault(key, run)
             if first is run:
                 runs.append(run)

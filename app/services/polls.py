@@ -357,7 +357,7 @@ def narrowed(request: ReceiveRequest, messages: list[DeliveredMessage], wait_ms:
 
 
 def bytes_left(request: ReceiveRequest, messages: list[DeliveredMessage]) -> int:
-    return request.max_bytes - sum(len(message.record.body) for message in messages)
+    return request.max_bytes - sum(message.record.large_bytes for message in messages)
 
 
 def _log_what_may_be_lost(node_id: int, request: ReceiveRequest) -> None:

@@ -10,6 +10,7 @@ from acklog.wire.limits import RETRY_JITTER
 from acklog.wire.names import namespace_of
 from cluster.model.values import (
     Encryption,
+    Exhausted,
     Expired,
     Group,
     GroupMode,
@@ -71,6 +72,9 @@ PROTOCOL_OF_NAMESPACES = 9
 """Brought topics and groups in namespaces: who does not know of these would look for dead letters elsewhere, and let a
 subscription by a pattern read other tenants' topics."""
 
+PROTOCOL_OF_ENDLESS_RETRIES = 10
+"""Brought groups whose messages go on coming back: who does not know of it could not read what these groups are."""
+
 
 def needed_by_name(full_name: str) -> int:
     return PROTOCOL_OF_NAMESPACES if namespace_of(full_name) else ANY_PROTOCOL
@@ -105,6 +109,8 @@ def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
         needed.append(PROTOCOL_OF_QUOTAS)
     if settings.fair_by_header is not None:
         needed.append(PROTOCOL_OF_FAIR_HEADERS)
+    if settings.on_exhausted is Exhausted.RETRY:
+        needed.append(PROTOCOL_OF_ENDLESS_RETRIES)
     return max(needed)
 
 

@@ -44,6 +44,7 @@ class Exhausted(Enum):
 
     DEAD_LETTER = "deadLetter"  # it goes to the dead-letter topic
     BLOCK = "block"  # it waits until a person decides, and holds up what its order puts behind it
+    RETRY = "retry"  # it goes on coming back, as after any other failure
 
 
 class Expired(Enum):

@@ -11,6 +11,7 @@ from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from storage.delivery.blocked_offsets import BlockedOffset, BlockedOffsets, BlockedVerdict
 from storage.delivery.candidates import CandidateIndex
+from storage.delivery.counted_attempts import counted_before
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.done_elsewhere import DoneElsewhere
 from storage.delivery.group_in_partition import (
@@ -205,6 +206,7 @@ class GroupDelivery:
 
     def _lease_again(self, offsets: Sequence[int], consumer: str, deadline_ms: int) -> list[Lease]:
         retries, released, interrupted = self._state.progress.retries, self._state.released, self._state.interrupted
+        counted_max = counted_before(self._state, self._terms.settings, offsets)
         first_attempt = self._state.attempt_base + 1
         leases: list[Lease] = []
         by_attempt: dict[int, list[int]] = {}
@@ -212,7 +214,7 @@ class GroupDelivery:
             released.pop(offset, None)
             interrupted.pop(offset, None)
             retry = retries.get(offset)
-            attempt = first_attempt if retry is None else first_attempt + retry.attempts
+            attempt = first_attempt if retry is None else first_attempt + min(retry.attempts, counted_max)
             by_attempt.setdefault(attempt, []).append(offset)
             leases.append(Lease(offset, attempt, self.generation, self.leader_epoch))
         for attempt, attempted in by_attempt.items():

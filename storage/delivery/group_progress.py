@@ -226,8 +226,14 @@ class GroupProgress:
         retry = self.retries.get(offset)
         if retry is None:
             return FailureHistory()
-        first_ms = retry.first_ms if retry.first_ms >= 0 else retry.wall_ms
-        return FailureHistory(first_ms, retry.wall_ms, retry.consumer, self._reasons.of(offset))
+        return FailureHistory(self.first_failed_ms(offset), retry.wall_ms, retry.consumer, self._reasons.of(offset))
+
+    def first_failed_ms(self, offset: int) -> int:
+        """By the wall clock; -1 where it has not failed, or is done."""
+        retry = self.retries.get(offset)
+        if retry is None:
+            return -1
+        return retry.first_ms if retry.first_ms >= 0 else retry.wall_ms
 
     def position_committed(self, record: PositionCommitted) -> None:
         self._done(self.progress, record.offset)

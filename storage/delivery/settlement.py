@@ -29,6 +29,7 @@ from storage.delivery.records import (
 )
 from storage.delivery.states import MessageEvent, MessageState
 
+_INSTEAD_OF_DELAY = {Exhausted.DEAD_LETTER: DEAD_LETTER, Exhausted.BLOCK: BLOCKED}
 _GIVEN_UP = frozenset({MessageState.DEAD_LETTERING, MessageState.BLOCKED})
 
 
@@ -235,7 +236,7 @@ class Settlement:
     def _give_back(self, item: ReceiptClaim, cause: Cause, delay_ms: int, reason: str = "") -> ReturnedItem:
         attempts = counted_attempt(item.attempt)
         if attempts >= self.settings.max_attempts:
-            delay_ms = BLOCKED if self.settings.on_exhausted is Exhausted.BLOCK else DEAD_LETTER
+            delay_ms = _INSTEAD_OF_DELAY.get(self.settings.on_exhausted, delay_ms)
         state = self._state
         delivery = state.leases.by_offset.get(item.offset) or state.released.get(item.offset)
         consumer = "" if delivery is None else delivery.consumer

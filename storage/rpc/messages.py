@@ -108,7 +108,9 @@ class ReceiveRequest(_Message):
 
 
 class DeliveredMessage(_Message):
-    """`append_time_ms` is the timestamp of a message whose producer gave none. `receipt` is "" after `auto_ack`."""
+    """`append_time_ms` is the timestamp of a message whose producer gave none. `receipt` is "" after `auto_ack`.
+    `first_failed_ms` is when its first attempt failed, by the wall clock; -1 where none has, or the node is of a
+    version that does not say."""
 
     topic_id: str
     partition: int
@@ -118,6 +120,7 @@ class DeliveredMessage(_Message):
     attempt: int
     receipt: str
     record: Record
+    first_failed_ms: int = -1
 
 
 class ReceiveResponse(_Message):

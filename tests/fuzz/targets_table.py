@@ -42,6 +42,7 @@ TARGETS = (
     "sqs_json",
     "sqs_query",
     "sqs_queues",
+    "sqs_messages",
     "tokens_file",
     "trace_context",
     "web_guard",

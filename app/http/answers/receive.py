@@ -109,7 +109,7 @@ def received_steps(received: Received, media_type: str) -> Steps[tuple[bytes, di
             views, size_bytes = [], 0
             yield
         views.append(delivered_view(message, received.topics[message.topic_id]))
-        size_bytes += len(message.record.body)
+        size_bytes += message.record.large_bytes
     if is_json:
         if not parts:
             return _encode(_answer(views, received)) + b"\n", {}

@@ -16,6 +16,9 @@ from storage.node.partition.named_filter import read_filter
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.record_reader import RecordReader
 
+AHEAD_PART = 64
+"""What part of an index may be filled ahead at once: it must push out nothing that somebody looks at."""
+
 
 class CandidateFeed(Protocol):
     """`index` is what groups look at."""
@@ -32,20 +35,31 @@ class CandidateFeed(Protocol):
 
 
 class EveryMessageFeed:
-    """What has just been committed is in the cache that the reader looks into first."""
+    """What has just been committed is in the cache that the reader looks into first. At most `ahead_runs_max` runs of
+    that are shown before anybody wants them."""
 
     def __init__(
-        self, index: CandidateIndex, reader: RecordReader, readable_end: Callable[[], int], *, header: str | None = None
+        self,
+        index: CandidateIndex,
+        reader: RecordReader,
+        readable_end: Callable[[], int],
+        *,
+        ahead_runs_max: int,
+        header: str | None = None,
     ) -> None:
         self.index = index
         self._reader = reader
         self._readable_end = readable_end
+        self._ahead_runs_max = ahead_runs_max
         self._header = header
 
     async def show(self, wanted: WantedRange) -> None:
-        """The batch that holds the first of it."""
+        """The batch that holds the first of it, and those behind it that are in the cache: a key's messages are given
+        out together only as far as they have been shown, though each was sent by itself."""
         try:
-            self._feed(wanted, await self._reader.batch_at(wanted.start, readable_end=self._readable_end()))
+            batch = await self._reader.batch_at(wanted.start, readable_end=self._readable_end())
+            self._feed(wanted, batch)
+            self._show_ahead(WantedRange(batch.header.next_offset, wanted.end))
         except ServerError as error:
             feed_damage(self.index, wanted, error)
         await asyncio.sleep(0)  # what is in the cache is there at once
@@ -60,6 +74,18 @@ class EveryMessageFeed:
         except ServerError:
             return False  # who needs it next reports it
         return True
+
+    def _show_ahead(self, wanted: WantedRange) -> None:
+        at, runs_left = wanted.start, self._ahead_runs_max
+        while at < wanted.end and (batch := self._reader.cached(at)) is not None:
+            runs_left -= batch.header.count  # a message may be a run of its own
+            if runs_left < 0:
+                break
+            try:
+                self._feed(WantedRange(at, wanted.end), batch)
+            except ServerError:
+                break  # who needs it next reports it
+            at = batch.header.next_offset
 
     def _feed(self, wanted: WantedRange, batch: CachedBatch) -> None:
         """Raises ServerError RECORDS_CORRUPT."""
@@ -175,7 +201,7 @@ class CandidateFeeds:
         self._readable_end = readable_end
         self._settings = settings
         self._runs_max = runs_max
-        self._every_message: CandidateFeed = EveryMessageFeed(self._new_index(), reader, readable_end)
+        self._every_message: CandidateFeed = self._new_feed((), None)
         self._particular: OrderedDict[tuple[tuple[str, ...], str | None], CandidateFeed] = OrderedDict()
 
     def of(self, filters: tuple[str, ...], *, header: str | None = None) -> CandidateFeed:
@@ -192,7 +218,10 @@ class CandidateFeeds:
 
     def _new_feed(self, filters: tuple[str, ...], header: str | None) -> CandidateFeed:
         if not filters:
-            return EveryMessageFeed(self._new_index(), self._reader, self._readable_end, header=header)
+            ahead_runs_max = self._runs_max // AHEAD_PART
+            return EveryMessageFeed(
+                self._new_index(), self._reader, self._readable_end, ahead_runs_max=ahead_runs_max, header=header
+            )
         return FilteredFeed(
             reduce(both, map(read_filter, filters)),
             self._new_index(),

@@ -8,6 +8,8 @@ from crc32c import crc32c
 
 from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.identifiers import MessageId
+from acklog.wire.letter_headers import FIRST_ID, first_id_of
+from acklog.wire.letter_headers import PREFIX as HEADER_PREFIX
 from acklog.wire.limits import HEADER_VALUE_BYTES_MAX, NAME_LENGTH_MAX
 from acklog.wire.name_patterns import is_pattern_for
 from acklog.wire.names import local_name
@@ -33,7 +35,6 @@ TOPICS_MAX = 5_000
 """Of the cluster, up to which dead-letter topics are made by themselves; beyond it letters wait in their source."""
 ROUNDS_MAX = 3
 """Of asking one partition: some letters may be there already, and the names of some may be taken."""
-HEADER_PREFIX = "acklog-dead-letter-"
 _TOLD = ("cause", "first-time", "last-time", "last-consumer", "reasons")
 _FAILURE_HEADERS = frozenset(HEADER_PREFIX + name for name in _TOLD)
 """A letter that dies again says how it died now."""
@@ -228,6 +229,9 @@ def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:
         **(_told_of(letter.history) if letter.attempts else {}),
     }
     headers = {name: value for name, value in (letter.record.headers or {}).items() if name not in _FAILURE_HEADERS}
+    first_id = first_id_of(headers) or _schedule_id_of(letter.record)
+    if first_id:
+        headers[FIRST_ID] = first_id
     headers |= {HEADER_PREFIX + name: value[:HEADER_VALUE_BYTES_MAX] for name, value in origin.items()}
     return Record(
         letter.record.body,
@@ -237,6 +241,11 @@ def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:
         letter.record.timestamp_ms if letter.record.timestamp_ms is not None else letter.append_time_ms,
         letter.record.content_type,
     )
+
+
+def _schedule_id_of(record: Record) -> str:
+    """A letter is no scheduled message any more."""
+    return "" if record.schedule is None else record.schedule.id
 
 
 def _told_of(history: FailureHistory) -> dict[str, str]:

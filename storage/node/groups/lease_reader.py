@@ -58,13 +58,12 @@ class LeaseReader:
         is_first: bool,
     ) -> ReadLeases:
         """The leased messages up to both limits. Raises ServerError: STORAGE_FAILED."""
-        found, expired = list[DeliveredMessage](), list[Lease]()
+        found, expired, removed = list[DeliveredMessage](), list[Lease](), list[tuple[int, int]]()
         topic, number = self._host.topic, self._host.partition
         topic_id, topic_ttl_ms = topic.id, topic.config.ttl_ms
         prefix, group_part = f"r-{topic_id}-{number}-", f"-{group.group_id}-"
         damage: ServerError | None = None
         base, end, damaged, damaged_end, size_bytes = 0, 0, 0, 0, 0
-        removed: list[tuple[int, int]] = []
 
         def ended(surplus: list[Lease], damaged_behind: int = 0) -> ReadLeases:
             return ReadLeases(found, size_bytes, surplus, damage, damaged_behind, _ascending(removed), expired)
@@ -100,7 +99,7 @@ class LeaseReader:
                 if settings.on_expired is Expired.DEAD_LETTER and not group.passes_damage:
                     return ended(leases[index + 1 :])
                 continue
-            length = len(record.body) + _RECORD_OVERHEAD_BYTES
+            length = record.large_bytes + _RECORD_OVERHEAD_BYTES
             if len(found) == max_messages or (size_bytes + length > max_bytes and (found or not is_first)):
                 return ended(leases[index:])
             size_bytes += length
@@ -114,6 +113,7 @@ class LeaseReader:
                     counted_attempt(lease.attempt),
                     f"{prefix}{offset}{group_part}{lease.generation}-{lease.leader_epoch}-{lease.attempt}",
                     record,
+                    group.state.progress.first_failed_ms(offset),
                 )
             )
         return ended([], max(min(damaged_end - leases[-1].offset - 1, REQUEST_MESSAGES_MAX), 0))

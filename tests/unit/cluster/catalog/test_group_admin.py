@@ -11,8 +11,13 @@ from cluster.catalog.group_admin import GroupAdmin
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode, encode
-from cluster.model.needed_protocol import PROTOCOL_OF_ALL_MODES, PROTOCOL_OF_FAIR_HEADERS, PROTOCOL_OF_RETRIES
-from cluster.model.values import Group, GroupMode, GroupSettings, NodeRegistration, Tombstone
+from cluster.model.needed_protocol import (
+    PROTOCOL_OF_ALL_MODES,
+    PROTOCOL_OF_ENDLESS_RETRIES,
+    PROTOCOL_OF_FAIR_HEADERS,
+    PROTOCOL_OF_RETRIES,
+)
+from cluster.model.values import Exhausted, Group, GroupMode, GroupSettings, NodeRegistration, Tombstone
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from tests.unit.cluster.conftest import Catalogue
 
@@ -110,6 +115,21 @@ async def test_delays_of_retries_wait_until_every_node_knows_them(
     await refuse(ProblemCode.NODES_TOO_OLD, create(groups, "other", settings))
     assert await create(groups) == existing
     await register(catalogue, replace(earlier, newest_protocol=PROTOCOL_OF_RETRIES))
+    assert (await create(groups, "other", settings)).settings == settings
+    assert (await groups.update("billing", settings=settings)).settings == settings
+
+
+async def test_endless_retries_wait_until_every_node_knows_them(catalogue: Catalogue) -> None:
+    groups = catalogue.groups()
+    earlier = NodeRegistration(1, 1, "a", "", newest_protocol=PROTOCOL_OF_ENDLESS_RETRIES - 1)
+    await register(catalogue, earlier)
+    existing = await create(groups)
+    settings = GroupSettings(on_exhausted=Exhausted.RETRY)
+    refused = await refuse(ProblemCode.NODES_TOO_OLD, groups.update("billing", settings=settings))
+    assert refused.extra == {"nodes": [1], "neededProtocol": PROTOCOL_OF_ENDLESS_RETRIES}
+    await refuse(ProblemCode.NODES_TOO_OLD, create(groups, "other", settings))
+    assert await create(groups) == existing
+    await register(catalogue, replace(earlier, newest_protocol=PROTOCOL_OF_ENDLESS_RETRIES))
     assert (await create(groups, "other", settings)).settings == settings
     assert (await groups.update("billing", settings=settings)).settings == settings
 

@@ -6,7 +6,7 @@ from acklog.wire.problems import ProblemCode
 from app.calls.groups import GroupSettingsFields
 from app.calls.mode_settings import check_mode_settings
 from cluster.errors import ServerError
-from cluster.model.values import Assignor, FairBy, GroupMode, GroupSettings
+from cluster.model.values import Assignor, Exhausted, FairBy, GroupMode, GroupSettings
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,15 @@ def test_only_exclusive_groups_have_members(fields: GroupSettingsFields, field: 
         check_mode_settings(fields, mode)
     assert (caught.value.code, caught.value.field) == (ProblemCode.INVALID_FIELD, field)
     check_mode_settings(fields, GroupMode.EXCLUSIVE)
+
+
+@pytest.mark.parametrize("mode", list(GroupMode))
+def test_messages_come_back_for_ever_in_any_mode_and_block_in_an_order_only(mode: GroupMode) -> None:
+    check_mode_settings(GroupSettingsFields(on_exhausted=Exhausted.RETRY), mode)
+    blocks = GroupSettingsFields(on_exhausted=Exhausted.BLOCK)
+    if mode is not GroupMode.SHARED:
+        check_mode_settings(blocks, mode)
+        return
+    with pytest.raises(ServerError) as caught:
+        check_mode_settings(blocks, mode)
+    assert (caught.value.code, caught.value.field) == (ProblemCode.INVALID_FIELD, "settings.onExhausted")

@@ -13,14 +13,17 @@ from acklog.wire.record import Record, tag_bit
 from cluster.model.values import Group, GroupMode, Topic
 from storage.delivery import modes
 from storage.delivery.candidates import WantedRange
+from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.seeing_selection import Chooser
-from storage.node.groups.candidate_feeds import FilteredFeed
+from storage.node.groups.candidate_feeds import AHEAD_PART, FilteredFeed
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 from tests.unit.storage.delivery.seeing_group import Seeing
 from tests.unit.storage.delivery.toy_choosers import WithTag, in_key_order
 
 LOOKS_MAX = 3
+FEW = AHEAD_PART - 1
+"""Runs, so that nothing is shown ahead."""
 RED, BLUE = ["red"], ["blue"]
 IS_RED = 'tag = "red"'
 
@@ -29,9 +32,11 @@ def with_seeing_node(
     monkeypatch: pytest.MonkeyPatch,
     new_chooser: Callable[[], Chooser],
     main: Callable[[SimulatedNode], Awaitable[None]],
+    bounds: DeliverySettings | None = None,
 ) -> None:
     monkeypatch.setitem(modes._SELECTIONS, GroupMode.SHARED, lambda _terms, _bounds: Seeing(new_chooser))
-    with_node(main, settings=dataclasses.replace(SMALL, looks_per_receive_max=LOOKS_MAX))
+    delivery = bounds or DeliverySettings()
+    with_node(main, settings=dataclasses.replace(SMALL, looks_per_receive_max=LOOKS_MAX, delivery=delivery))
 
 
 async def send(sim: SimulatedNode, topic: Topic, *records: Record) -> None:
@@ -80,7 +85,7 @@ def test_a_receive_gives_way_and_who_waits_goes_on(monkeypatch: pytest.MonkeyPat
         assert 0 < await progress(sim, topic) <= LOOKS_MAX
         assert await offsets(sim, topic, group, wait_ms=5_000) == [4 * LOOKS_MAX]
 
-    with_seeing_node(monkeypatch, red_only, main)
+    with_seeing_node(monkeypatch, red_only, main, DeliverySettings(candidate_runs_max=FEW))
 
 
 def test_keys_keep_their_order_over_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,10 +93,10 @@ def test_keys_keep_their_order_over_a_restart(monkeypatch: pytest.MonkeyPatch) -
         topic, group = await sim.topic(), await sim.group()
         await send(sim, topic, Record(b"0", "a"), Record(b"1", "a"), Record(b"2", "b"))
         await send(sim, topic, Record(b"3", "a"))
-        assert await offsets(sim, topic, group, wait_ms=1) == [0, 1, 2]
+        assert await offsets(sim, topic, group, wait_ms=1) == [0, 1, 2, 3], "also of the batch behind the first"
         await sim.stop()
         await sim.start()
-        delivered = (await sim.receive(topic, group, wait_ms=1)).messages
+        delivered = (await sim.receive(topic, group, wait_ms=1, max_messages=3)).messages
         assert [message.offset for message in delivered] == [0, 1, 2]
         assert await offsets(sim, topic, group, wait_ms=1) == []
         await sim.settle("ack", topic, group, delivered)

@@ -4,10 +4,11 @@ import json
 
 from acklog.wire.failure_reason import FailureReason
 from acklog.wire.limits import FAILURE_REASONS_MAX, HEADER_VALUE_BYTES_MAX, NACK_REASON_BYTES_MAX
-from acklog.wire.record import Record
+from acklog.wire.record import Record, Schedule
 from storage.delivery.failures import FailureHistory
 from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.node.groups.dead_letter_topics import DeadLetterTopics
+from storage.node.redrive.sent_letters import sent_back
 from tests.support.simulated_node import SimulatedNode, with_node
 
 PREFIX = "acklog-dead-letter-"
@@ -60,3 +61,35 @@ def test_a_letter_that_dies_again_says_how_it_died_now() -> None:
     again = headers_of(FailureHistory(5, 5), {PREFIX + name: value for name, value in before.items()})
     assert (again["first-time"], again["last-time"]) == ("5", "5")
     assert not {"last-consumer", "reasons"} & again.keys()
+
+
+def first_id_of(record: Record) -> str | None:
+    """Of the letter of a message."""
+    found: list[str | None] = []
+
+    async def main(sim: SimulatedNode) -> None:
+        source, group = await sim.topic(), await sim.group()
+        target = await sim.topic("orders.workers.dlq")
+        sink = DeadLetterTopics(sim.topics, sim.metadata, lambda _: sim.node, clock=sim.clock)
+        await sink.append(source, group, [DeadLetter(0, 7, 0, 1, 0, 3, record)])
+        [letter] = await sim.records_in_log(target)
+        found.append((letter.headers or {}).get("acklog-first-id"))
+
+    with_node(main)
+    return found[0]
+
+
+def test_which_message_it_was_first_is_said_where_nothing_else_says_it() -> None:
+    scheduled = Record(b"1", schedule=Schedule(at_ms=5, id="s-0"))
+    assert first_id_of(Record(b"1")) is None, "the header of the message that died says it"
+    assert first_id_of(scheduled) == "s-0"
+    assert first_id_of(Record(b"1", headers={f"{PREFIX}message-id": "m-1"})) == "m-1", "it was a letter"
+    assert first_id_of(Record(b"1", headers={f"{PREFIX}message-id": "m-1", "acklog-first-id": "m-0"})) == "m-0"
+
+
+def test_what_is_sent_back_keeps_it() -> None:
+    letter = Record(b"1", headers={f"{PREFIX}message-id": "m-1", f"{PREFIX}topic": "orders", "mine": "1"})
+    back = sent_back(letter, "job", 0, 5)
+    assert back.headers == {"mine": "1", "acklog-redrive": "job-0-5", "acklog-first-id": "m-1"}
+    again = Record(b"1", headers={**back.headers, f"{PREFIX}message-id": "m-2"})
+    assert (sent_back(again, "job", 0, 6).headers or {})["acklog-first-id"] == "m-1"
