@@ -2,27 +2,24 @@
 brings in the coordination store of the embedded server: a fifth of what a cluster's process would load, for
 nothing.)"""
 
-from collections.abc import Sequence
-
 import uvicorn
 
 from app.configuration.web_origins import web_origins
 from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
 from app.http.protocol.cross_origin import cross_origin
-from app.http.protocol.front_doors import MakeFrontDoor
 from app.http.protocol.single_send_protocol import make_server_protocol
 from app.http.protocol.web_guard import guard_of
 from app.processes.process_constants import GRACE_SECONDS
+from app.processes.sqs_door import sqs_doors
 
 OTHER_ADDRESS = "Give another --host or --port (--port 0 takes a free one)."
 
 
-def gateway_config(gateway: Gateway, *, backlog: int, front_doors: Sequence[MakeFrontDoor] = ()) -> uvicorn.Config:
-    """How uvicorn serves a gateway, embedded or in a cluster. `backlog` connections may wait to be accepted;
-    `front_doors` are for other protocols than the API's."""
+def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
+    """How uvicorn serves a gateway, embedded or in a cluster. `backlog` connections may wait to be accepted."""
     settings = gateway.settings
-    application = create_server_app(gateway, front_doors)
+    application = create_server_app(gateway, sqs_doors(settings))
     origins = web_origins(settings.cors_origins)
     guard = guard_of(
         listens_on=settings.host,

@@ -53,7 +53,7 @@ class ServerWelcome:
             has_tokens=asks_for_tokens(self.settings),
         )
         host = _host_and_port(self._name, port).encode()
-        if guard is None or guard.fault(b"/messages", host=host, origin=None, fetch_site=None) is None:
+        if guard is None or guard.fault(b"POST", b"/messages", host=host, origin=None, fetch_site=None) is None:
             return "Try it:"
         return (
             f"It is not served as {self._name}, the name in its certificate: without tokens it is served by\n"

@@ -20,7 +20,6 @@ SAME_NOTION = {
     "Namespace": _SDK_SHOWS,
     "NamespaceSettings": _SDK_SHOWS,
     "OutgoingMessage": "what is to be sent: as the SDK is told, and as a call of SQS says it",
-    "OutgoingMessage": "what a sender says of a message: to Acklog's SDK, and to a queue of SQS",
     "PartitionDescription": _SDK_SHOWS,
     "PartitionState": _SDK_SHOWS,
     "ProblemItem": _SDK_SHOWS,

@@ -6,20 +6,14 @@ from typing import Any
 from app.auth.principal import Principal
 from app.calls.patience import Patience
 from app.http.exchange.http_services import HttpServices
-from app.sqs.calls.message_values import (
-    MessageAttribute,
-    MoveTask,
-    MoveTaskStatus,
-    OutgoingMessage,
-    ReceivedMessage,
-    ReceivedMessages,
-    ReceiveOptions,
-    SentMessage,
-)
 from app.sqs.calls.sqs_services import SqsServices
+from app.sqs.messages.message_attribute import MessageAttribute
+from app.sqs.messages.outgoing_message import OutgoingMessage, SentMessage
+from app.sqs.messages.received_message import ReceivedMessage, ReceivedMessages, ReceiveOptions
 from app.sqs.protocol.front_door import SqsFrontDoor
 from app.sqs.protocol.sqs_callers_port import BearerClaims
 from app.sqs.queue import Queue
+from app.sqs.queues.move_tasks import MoveTask, MoveTaskStatus
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.model.action import Action
 from cluster.model.sqs_queue import SqsQueue, group_name_of

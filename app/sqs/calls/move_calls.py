@@ -1,7 +1,7 @@
 """Dead letters are moved back."""
 
-from app.sqs.calls.message_values import MoveTask
 from app.sqs.calls.sqs_services import CallContext
+from app.sqs.queues.move_tasks import MoveTask
 from app.sqs.shapes import (
     CancelMessageMoveTaskInput,
     CancelMessageMoveTaskResult,

@@ -1,8 +1,9 @@
 """Messages are received."""
 
 from app.calls.patience import Patience
-from app.sqs.calls.message_values import MessageAttribute, ReceivedMessage, ReceivedMessages, ReceiveOptions
 from app.sqs.calls.sqs_services import CallContext
+from app.sqs.messages.message_attribute import MessageAttribute
+from app.sqs.messages.received_message import ReceivedMessage, ReceivedMessages, ReceiveOptions
 from app.sqs.shapes import MessageAttributeValue, QueueMessage, ReceiveMessageInput, ReceiveMessageResult
 from cluster.model.action import Action
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from app.sqs.calls.batch import check_entry_ids, failed_entry
-from app.sqs.calls.message_values import MessageAttribute, OutgoingMessage
 from app.sqs.calls.sqs_services import CallContext
+from app.sqs.messages.message_attribute import MessageAttribute
+from app.sqs.messages.outgoing_message import OutgoingMessage
 from app.sqs.shapes import (
     MessageAttributeValue,
     SendEntry,

@@ -5,14 +5,10 @@ from typing import NamedTuple, Protocol
 
 from app.auth.principal import Principal
 from app.calls.patience import Patience
-from app.sqs.calls.message_values import (
-    MoveTask,
-    OutgoingMessage,
-    ReceivedMessages,
-    ReceiveOptions,
-    SentMessage,
-)
+from app.sqs.messages.outgoing_message import OutgoingMessage, SentMessage
+from app.sqs.messages.received_message import ReceivedMessages, ReceiveOptions
 from app.sqs.queue import Queue
+from app.sqs.queues.move_tasks import MoveTask
 from app.sqs.sqs_error import SqsError
 from cluster.model.action import Action
 

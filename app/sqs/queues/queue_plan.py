@@ -9,9 +9,6 @@ from app.sqs.queues.attribute_table import RETENTION_SECONDS_DEFAULT
 from app.sqs.queues.redrive_policy import redrive_policy_of
 from cluster.model.values import Exhausted, FairBy, GroupMode, GroupSettings, TopicConfig
 
-FOR_EVER = next((each for each in Exhausted if each.value == "retry"), Exhausted.DEAD_LETTER)
-"""What becomes of messages of a queue without a dead-letter queue: they come back for ever."""
-
 
 def mode_of(*, is_fifo: bool) -> GroupMode:
     return GroupMode.KEY_ORDERED if is_fifo else GroupMode.SHARED
@@ -67,7 +64,7 @@ def changed_group_settings(
     if "RedrivePolicy" not in attributes:
         return settings
     if dead_letter_topic is None:
-        return replace(settings, dead_letter_topic=None, max_attempts=MAX_ATTEMPTS_MAX, on_exhausted=FOR_EVER)
+        return replace(settings, dead_letter_topic=None, max_attempts=MAX_ATTEMPTS_MAX, on_exhausted=Exhausted.RETRY)
     return replace(
         settings,
         dead_letter_topic=dead_letter_topic,

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from app.sqs.calls.message_values import MessageAttribute, OutgoingMessage, ReceiveOptions
+from app.sqs.messages.message_attribute import MessageAttribute
+from app.sqs.messages.outgoing_message import OutgoingMessage
+from app.sqs.messages.received_message import ReceiveOptions
 from app.sqs.shapes import CALLS
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.model.action import Action

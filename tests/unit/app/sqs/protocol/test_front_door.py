@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.sqs.calls.message_values import OutgoingMessage
+from app.sqs.messages.outgoing_message import OutgoingMessage
 from app.sqs.protocol.form import PARAMETERS_MAX
 from app.sqs.protocol.front_door import BODY_BYTES_MAX
 from app.sqs.sqs_error import SqsError, SqsErrorCode

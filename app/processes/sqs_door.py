@@ -1,0 +1,28 @@
+"""SQS at a gateway's port, put together from its rooms."""
+
+from collections.abc import Sequence
+
+from app.configuration.server_settings import Settings
+from app.http.exchange.http_services import HttpServices
+from app.http.protocol.front_doors import MakeFrontDoor
+from app.sqs.calls.sqs_services import SqsServices
+from app.sqs.messages.message_service import MessageService
+from app.sqs.protocol.failures import sqs_error_of
+from app.sqs.protocol.front_door import SqsFrontDoor
+from app.sqs.queues.queue_names import QueueNames
+from app.sqs.queues.queue_service import QueueService
+from app.sqs.signature.sqs_callers import SqsCallers
+
+
+def sqs_doors(settings: Settings) -> Sequence[MakeFrontDoor]:
+    """None where the settings want none."""
+    if settings.no_sqs:
+        return ()
+    names = QueueNames(account=settings.sqs_account, region=settings.sqs_region, public_url=settings.public_url)
+
+    def make(http: HttpServices) -> SqsFrontDoor:
+        messages = MessageService(http, translate=sqs_error_of, arn_of=names.arn_of)
+        services = SqsServices(QueueService(http, names), names, messages)
+        return SqsFrontDoor(http, services, SqsCallers(http.callers, http.gateway.clock))
+
+    return (make,)
