@@ -60,9 +60,11 @@ def test_java(server: ServerProcess) -> None:
 def test_the_command_line_of_aws(server: ServerProcess) -> None:
     python = python_of("command_line")
     environment = credentials(server.base_url)
+    # Version 1 knows of no variable that names an endpoint.
+    command = [str(python), str(python.parent / "aws"), "--endpoint-url", server.base_url, "sqs"]
 
     def aws(*arguments: str) -> dict[str, str]:
-        text = run_client([str(python), str(python.parent / "aws"), "sqs", *arguments, "--output", "json"], environment)
+        text = run_client([*command, *arguments, "--output", "json"], environment)
         return dict(json.loads(text)) if text.strip() else {}
 
     url = aws("create-queue", "--queue-name", "by-command")["QueueUrl"]
@@ -74,7 +76,7 @@ def test_the_command_line_of_aws(server: ServerProcess) -> None:
     assert attributes["ApproximateNumberOfMessages"] == "0"
     aws("delete-queue", "--queue-url", url)
     refused = subprocess.run(
-        [str(python), str(python.parent / "aws"), "sqs", "get-queue-url", "--queue-name", "by-command"],
+        [*command, "get-queue-url", "--queue-name", "by-command"],
         env=environment,
         capture_output=True,
         text=True,
