@@ -22,9 +22,8 @@ def system_attributes_of(message: DeliveredMessage, queue: Queue, arn_of: ArnOf,
         "SentTimestamp": str(_sent_at_ms(message)),
         "ApproximateReceiveCount": str(message.attempt),
         "ApproximateFirstReceiveTimestamp": str(first_ms),
+        "SenderId": headers.get(SENDER) or _account_in(arn_of(queue.name)),
     }
-    if SENDER in headers:
-        found["SenderId"] = headers[SENDER]
     if message.record.key is not None:
         found["MessageGroupId"] = message.record.key
     if queue.is_fifo:
@@ -37,6 +36,11 @@ def system_attributes_of(message: DeliveredMessage, queue: Queue, arn_of: ArnOf,
     if SOURCE in headers:
         found["DeadLetterQueueSourceArn"] = arn_of(headers[SOURCE])
     return found
+
+
+def _account_in(arn: str) -> str:
+    """Whose queue it is: that is all that is known of a sender who was not asked who they are."""
+    return arn.split(":")[4]
 
 
 def _sent_at_ms(message: DeliveredMessage) -> int:

@@ -47,7 +47,13 @@ def _members(tree: ParameterTree, type_: inspect.StructType, place: str) -> dict
         child = tree.children.get(name)
         if child is not None:
             found[field.encode_name] = _value(child, field.type, f"{place}{name}")
+        elif field.required and _is_batch(wire.type):
+            found[field.encode_name] = []  # a form cannot say otherwise that a batch is empty
     return found
+
+
+def _is_batch(type_: inspect.Type) -> bool:
+    return isinstance(type_, inspect.ListType) and isinstance(type_.item_type, inspect.StructType)
 
 
 def _value(tree: ParameterTree, type_: inspect.Type, place: str) -> object:

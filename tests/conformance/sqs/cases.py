@@ -63,7 +63,15 @@ def _filled_text(text: str, kept: dict[str, Any]) -> Any:
     whole = _NAME.fullmatch(text)
     if text == "$any":
         return text
-    if whole is not None and _TEXT.fullmatch(text) is None:
+    if whole is not None and _TEXT.fullmatch(text) is None and (whole[1] in kept or "." not in whole[1]):
         return filled(kept.get(whole[1]), kept)
     text = _TEXT.sub(lambda match: "x" * int(match[1]), text)
-    return _NAME.sub(lambda match: str(filled(kept[match[1]], kept)) if match[1] in kept else match[0], text)
+    return _NAME.sub(lambda match: _text_of(match, kept), text)
+
+
+def _text_of(match: re.Match[str], kept: dict[str, Any]) -> str:
+    """A full stop behind a name may be a part of it, or not."""
+    if match[1] in kept:
+        return str(filled(kept[match[1]], kept))
+    stem, stop, rest = match[1].partition(".")
+    return f"{filled(kept[stem], kept)}{stop}{rest}" if stem in kept else match[0]

@@ -54,7 +54,8 @@ ERRORS = {
     "UnsupportedOperation": Documented("AWS.SimpleQueueService.UnsupportedOperation"),
     "ResourceNotFoundException": Documented("ResourceNotFoundException", 404),
     "UnknownOperationException": Documented("InvalidAction"),
-    "SerializationException": Documented("MalformedInput"),
+    "SerializationException": Documented("InvalidParameterValue"),
+    "InvalidAddress": Documented("InvalidAddress", 404),
 }
 
 
@@ -91,6 +92,7 @@ class Run:
             "name": f"{stem}-new",
             "short": chr(ord("a") + number % 26) if protocol == "json" else chr(ord("A") + number % 26),
             "account": ACCOUNT,
+            "nowhere": f"http://127.0.0.1/{ACCOUNT}/nowhere",
             **case.kept,
         }
         for length in (75, 76, 80, 81):
@@ -114,7 +116,6 @@ class Run:
             f"{key}.name": queue_name,
             f"{key}.upper": queue_name.upper(),
             f"{key}.arn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue_name}",
-            "nowhere": url.removesuffix(queue_name) + "nowhere",
         }
 
     async def _steps(self, steps: list[dict[str, Any]]) -> bool:
@@ -123,7 +124,7 @@ class Run:
             if "wait_ms" in step:
                 await asyncio.sleep(step["wait_ms"] / 1000)
             elif "steps" in step:
-                await self._steps(filled(step["steps"], {"between": self._case.kept.get("between")}))
+                await self._steps(self._case.kept[step["steps"].removeprefix("$")])
             elif not await self._step(step):
                 return False
         return True
