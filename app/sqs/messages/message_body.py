@@ -19,17 +19,17 @@ _UTF8_CHARSETS = frozenset({"", "utf-8", "utf8", "us-ascii"})
 _check_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
-class StoredBody(NamedTuple):
+class RecordBody(NamedTuple):
     """`content_type` None: it is JSON."""
 
     data: bytes
     content_type: str | None
 
 
-def stored_body(text: str) -> StoredBody:
+def stored_body(text: str) -> RecordBody:
     """Of characters that SQS takes."""
     data = text.encode()
-    return StoredBody(data, None if _is_json(text, data) else TEXT)
+    return RecordBody(data, None if _is_json(text, data) else TEXT)
 
 
 def body_text(record: Record) -> str:

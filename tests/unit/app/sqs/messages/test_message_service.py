@@ -59,6 +59,7 @@ def test_a_message_comes_as_it_was_sent() -> None:
         system = dict(found.system_attributes)
         for name in ("SentTimestamp", "ApproximateFirstReceiveTimestamp"):
             assert before_ms <= int(system.pop(name)) <= user.cluster.clock.now_ms()
+        assert system.pop("SenderId") == "000000000000"
         assert system == {"ApproximateReceiveCount": "1", "MessageGroupId": "tenant", "AWSTraceHeader": trace}
         assert await user.delete(queue, found.receipt_handle) == [None]
         assert await user.receive(queue) == []
