@@ -13,7 +13,7 @@ from app.audit.audit_mode import AuditMode
 from app.audit.audit_record import AuditRecord, AuditResult, result_of, shown
 from app.audit.changes import Settings, changes
 from app.auth.principal import Principal
-from app.http.audit.administrative import holds_needed
+from app.http.audit.administrative import fields_of, holds_needed
 from app.http.audit.problem_facts import ProblemFacts
 from app.http.audit.snapshots import snapshot
 from app.services.audit_journal import AuditJournal
@@ -44,8 +44,9 @@ class Act:
     async def begin(self, body: bytes = b"") -> None:
         """To be called before anything is done. Raises ServerError AUDIT_UNAVAILABLE where it is required that the
         intention is recorded, and it cannot be: then nothing may be done."""
-        asked = asked_in_body(body)
-        facts = self._facts = replace(self._facts, asked=self._facts.asked | asked)
+        facts = self._facts
+        asked = asked_in_body(body, fields_of(facts.operation))
+        facts = self._facts = replace(facts, asked=facts.asked | asked)
         facts.names = _named(asked) | facts.names
         self.has_begun = True
         if not self._is_admitted():

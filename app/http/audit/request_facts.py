@@ -9,7 +9,9 @@ from app.audit.asked import asked_in_query
 from app.audit.audit_record import AuditedPrincipal, AuditRecord, AuditResult, shown
 from app.auth.principal import Principal
 from app.http.description.needed_rights import NEEDED
+from app.http.description.operations import OPERATIONS
 from app.http.exchange.trace_context import trace_context_of
+from app.http.parsing.query import Parameter
 
 REQUEST_ID_LENGTH_MAX = 128
 QUERY_FIELDS_MAX = 100
@@ -25,7 +27,7 @@ def facts_of(scope: Scope, principal: Principal | None, record_id: str, time_ms:
     headers = {name: value for name, value in scope["headers"] if name == b"x-request-id"}
     trace = trace_context_of(scope["headers"])
     client = scope.get("client")
-    query = _query_of(scope)
+    query = _query_of(scope, operation)
     return AuditRecord(
         id=record_id,
         time=time_ms,
@@ -52,8 +54,21 @@ def _names(scope: Scope, query: list[tuple[str, str]]) -> dict[str, str]:
     return {name: shown(str(value), NAME_LENGTH_MAX) for name, value in found.items() if name != "key"}
 
 
-def _query_of(scope: Scope) -> list[tuple[str, str]]:
+def _query_of(scope: Scope, operation: str) -> list[tuple[str, str]]:
+    """What the call takes, and nothing else."""
+    if operation not in OPERATIONS:
+        return []
+    known = OPERATIONS[operation].query.by_name
     try:
-        return parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=QUERY_FIELDS_MAX)
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=QUERY_FIELDS_MAX)
     except ValueError:
         return []  # the endpoint says what is wrong with it
+    return [(name, value) for name, value in pairs if name in known and _is_one(value, known[name])]
+
+
+def _is_one(value: str, parameter: Parameter) -> bool:
+    try:
+        parameter.parse(value)
+    except ValueError:
+        return False
+    return True

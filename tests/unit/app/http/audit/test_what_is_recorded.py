@@ -135,6 +135,35 @@ async def test_no_secret_and_nothing_of_messages_is_there(serve: Any) -> None:
                 assert secret not in text
 
 
+async def test_what_a_call_does_not_take_is_not_there(serve: Any) -> None:
+    """However deep, and by whatever name: somebody may put a password anywhere."""
+    async with serve(audited_world()) as client:
+        await client.put("/groups/g", headers=HEADERS)
+        calls: list[tuple[str, str, object]] = [
+            ("PATCH", "/groups/g", {"settings": {"password": WHISPER, "maxAttempts": {"body": WHISPER}}}),
+            ("PUT", "/topics/orders", {"config": {WHISPER: 1}}),
+            ("PUT", f"/topics/orders?{WHISPER}=1&name={WHISPER}&to={WHISPER}", {WHISPER: 1}),
+            ("POST", "/tokens", {"name": "x", "rights": [{"allow": ["send"], "token": WHISPER}]}),
+            ("POST", "/topics/orders/delete-before", {"partitions": {"body": WHISPER}, "time": WHISPER}),
+        ]
+        for method, path, body in calls:
+            answer = await client.request(method, path, json=body, headers=HEADERS)
+            assert answer.status_code == 400, answer.text
+        query = f"?name={WHISPER}&to={WHISPER}&from={WHISPER}&offset={WHISPER}"
+        await client.post(f"/messages{query}&queue=orders", content=b"1", headers=bearer(AUDITOR))
+        found = await records_of(client)
+        assert [each["operation"] for each in found[1:]] == [
+            "updateGroup",
+            "putTopic",
+            "putTopic",
+            "createToken",
+            "deleteBefore",
+            "sendMessages",
+        ]
+        assert WHISPER not in json.dumps(found)
+        assert found[1]["asked"] == {"settings": {}}
+
+
 async def test_long_texts_are_cut(serve: Any) -> None:
     async with serve(audited_world()) as client:
         rights = [{"allow": ["send"], "topics": [f"{number}-" + "x" * 200 for number in range(100)]}]
