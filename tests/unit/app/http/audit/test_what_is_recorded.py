@@ -113,13 +113,16 @@ async def test_no_secret_and_nothing_of_messages_is_there(serve: Any) -> None:
         rotated = await client.post("/tokens/shop/rotate", json={}, headers=HEADERS)
         secrets = [each.json()["token"] for each in (made, rotated)]
         await client.put("/topics/orders", json={"partitions": 1}, headers=HEADERS)
-        for secret in secrets:
+        for secret in (*secrets, PRODUCER):
             body = {"queue": "orders", "body": WHISPER, "key": WHISPER}
             assert (await client.post("/messages", json=body, headers=bearer(secret))).status_code == 201
             await client.put(f"/topics/{secret}", headers=bearer(secret))
             await client.delete(f"/tokens/{secret}", headers=HEADERS)
             await client.post("/tokens", json={"name": secret, "roles": ["x"]}, headers=HEADERS)
             await client.put("/topics/orders", headers={"Authorization": secret, "X-Request-Id": secret})
+        signed = f"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJqaW0ifQ.{WHISPER}"
+        await client.put(f"/topics/{signed}", headers=HEADERS)
+        await client.put(f"/topics/{signed}", headers=bearer(secrets[1]))
         await client.post("/groups/g/keys/skip", json={"topic": "orders", "key": WHISPER}, headers=HEADERS)
         await client.post(f"/messages?queue=orders&key={WHISPER}", content=WHISPER.encode())
         await client.patch("/topics/orders", json={"secret": WHISPER, "config": {}}, headers=HEADERS)
