@@ -121,6 +121,20 @@ async def test_sums_are_told_when_the_server_ends(serve: Any) -> None:
         assert [each.get("count", 0) for each in await records_of(client)] == [0, 4]
 
 
+async def test_rights_on_trial_open_it_to_nobody(serve: Any) -> None:
+    async with serve(audited_world(rights_dry_run=True)) as client:
+        await client.put("/topics/orders", headers=bearer(PRODUCER))
+        for path in ("/audit", "/topics/__audit", "/topics/__audit/partitions/0/records"):
+            answer = await client.get(path, headers=bearer(PRODUCER))
+            assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+        assert [each["operation"] for each in await records_of(client)] == [
+            "putTopic",
+            "readAudit",
+            "describeTopic",
+            "readRecords",
+        ]
+
+
 async def test_pages_of_other_sites() -> None:
     """They come to no application, and to no single send."""
     world = MemoryWorld(Settings(audit="on"))
