@@ -63,7 +63,14 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
     )
 
     manager = ServiceManager(process.environment)
-    reloads = Reloads(process, in_thread=in_thread, settings=settings, tokens=tokens, look=tls.watch.look)
+    reloads = Reloads(
+        process,
+        in_thread=in_thread,
+        settings=settings,
+        tokens=tokens,
+        look=tls.watch.look,
+        on_changed=cluster_gateway.gateway.settings_listeners.tell,
+    )
 
     async def begin_shutdown() -> None:
         manager.stopping()

@@ -82,7 +82,14 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
         tracer=tracing.tracer,
     )
     manager = ServiceManager(process.environment)
-    reloads = Reloads(process, in_thread=io.run, settings=settings, tokens=tokens, look=tls.watch.look)
+    reloads = Reloads(
+        process,
+        in_thread=io.run,
+        settings=settings,
+        tokens=tokens,
+        look=tls.watch.look,
+        on_changed=embedded.gateway.settings_listeners.tell,
+    )
 
     async def close() -> None:
         figures.close()
