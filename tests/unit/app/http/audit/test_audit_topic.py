@@ -38,6 +38,15 @@ async def test_who_may_read_it(serve: Any, path: str) -> None:
         assert (await client.get(path, headers=bearer(made.json()["token"]))).status_code == 403
 
 
+@pytest.mark.parametrize("is_tried", [False, True])
+async def test_who_may_not_read_it_does_not_see_it_listed(serve: Any, is_tried: bool) -> None:
+    async with serve(audited_world(rights_dry_run=is_tried)) as client:
+        await client.put("/topics/first", headers=HEADERS)
+        for token, names in ((ADMIN, [AUDIT_TOPIC, "first"]), (READER, ["first"])):
+            answer = await client.get("/topics?internal=true", headers=bearer(token))
+            assert [each["name"] for each in answer.json()["topics"]] == names
+
+
 async def test_an_auditor_may_do_nothing_else(serve: Any) -> None:
     async with serve(audited_world()) as client:
         await client.put("/topics/first", headers=HEADERS)
