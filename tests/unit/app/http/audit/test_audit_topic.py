@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from acklog.wire.limits import CALLER_NAME_LENGTH_MAX, TOKEN_NAME_LENGTH_MAX
+from app.auth.client_certificate import CERTIFICATE_NAME_LENGTH_MAX
+from app.auth.identities import CERTIFICATE_PREFIX, JWT_PREFIX
+from app.jwt.expected_claims import CALLER_NAME_LENGTH_MAX as OF_ISSUER_LENGTH_MAX
 from cluster.model.internal_topics import AUDIT_TOPIC
 from tests.unit.app.http.audit.audited_world import (
     ADMIN,
@@ -151,6 +155,18 @@ async def test_what_is_asked_for(serve: Any) -> None:
             assert [each["operation"] for each in await records_of(client, query)] == operations, query
 
 
+async def test_who_may_have_any_name_that_there_is(serve: Any) -> None:
+    longest = {
+        TOKEN_NAME_LENGTH_MAX,
+        len(JWT_PREFIX) + OF_ISSUER_LENGTH_MAX,
+        len(CERTIFICATE_PREFIX) + CERTIFICATE_NAME_LENGTH_MAX,
+    }
+    assert max(longest) == CALLER_NAME_LENGTH_MAX
+    async with serve(audited_world()) as client:
+        for length in longest:
+            assert await records_of(client, "&who=" + "x" * length) == []
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -161,6 +177,7 @@ async def test_what_is_asked_for(serve: Any) -> None:
         ("result=done", "result"),
         ("after=x", "after"),
         ("who=", "who"),
+        ("who=" + "x" * 262, "who"),
         ("other=1", "other"),
     ],
 )
