@@ -34,7 +34,7 @@ class AuditRecord(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tr
 
     `needs` are the rights that the operation takes, `asked` what the request says of what is to be done, `changed` what
     the gateway saw before and after it: [before, after] by the setting's path. With `count` the record stands for so
-    many refusals of one kind, the last of which was at `until`.
+    many refusals: in one request, or with `until` of one kind, the last of which was then.
     """
 
     id: str

@@ -41,6 +41,11 @@ class Act:
         self.has_begun = False
         self.is_intended = False
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What it is done to, as far as is known by now."""
+        return self._facts.names
+
     async def begin(self, body: bytes = b"") -> None:
         """To be called before anything is done. Raises ServerError AUDIT_UNAVAILABLE where it is required that the
         intention is recorded, and it cannot be: then nothing may be done."""

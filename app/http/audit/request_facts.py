@@ -8,7 +8,7 @@ from acklog.wire.limits import NAME_LENGTH_MAX
 from app.audit.asked import asked_in_query
 from app.audit.audit_record import AuditedPrincipal, AuditRecord, AuditResult, shown
 from app.auth.principal import Principal
-from app.http.description.needed_rights import NEEDED
+from app.http.description.needed_rights import needs_of
 from app.http.description.operations import OPERATIONS
 from app.http.exchange.trace_context import trace_context_of
 from app.http.parsing.query import Parameter
@@ -28,6 +28,7 @@ def facts_of(scope: Scope, principal: Principal | None, record_id: str, time_ms:
     trace = trace_context_of(scope["headers"])
     client = scope.get("client")
     query = _query_of(scope, operation)
+    names = _names(scope, query)
     return AuditRecord(
         id=record_id,
         time=time_ms,
@@ -35,8 +36,8 @@ def facts_of(scope: Scope, principal: Principal | None, record_id: str, time_ms:
         operation=operation,
         method=shown(scope["method"], 20),
         route=getattr(route, "path", ""),
-        names=_names(scope, query),
-        needs=[str(need) for need in NEEDED[operation].needs] if operation in NEEDED else [],
+        names=names,
+        needs=[str(need) for need in needs_of(operation, names.get("topic"))],
         principal=None if principal is None else audited(principal),
         address="" if client is None else str(client[0]),
         request_id=shown(headers.get(b"x-request-id", b"").decode("latin-1"), REQUEST_ID_LENGTH_MAX),
