@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from acklog.wire.problems import ProblemCode
+from app.audit.plain_value import printable
 
 BeforeAndAfter = Annotated[list[Any], msgspec.Meta(min_length=2, max_length=2, extra_json_schema={"items": {}})]
 TEXT_LENGTH_MAX = 500
@@ -72,4 +73,4 @@ def result_of(status: int, code: str) -> AuditResult:
 
 def shown(text: str, length_max: int = TEXT_LENGTH_MAX) -> str:
     """What may stand in a record of a text that somebody else chose."""
-    return "".join(each if each.isprintable() else "?" for each in text[:length_max])
+    return printable(text[:length_max])

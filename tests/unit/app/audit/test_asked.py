@@ -76,6 +76,12 @@ def test_a_value_is_cut_at_the_limit() -> None:
     assert len(cut) == VALUE_LENGTH_MAX + 1
 
 
+def test_what_would_move_text_about_is_replaced() -> None:
+    """Of a terminal's control characters, and of those that turn the direction of writing."""
+    value = {"to\u202e": ["a\x1b[31mb", {"c": "\u2066d\n"}], "e": 1, "f": None, "g": "Zoë, 東京"}
+    assert plain(value) == {"to?": ["a?[31mb", {"c": "?d?"}], "e": 1, "f": None, "g": "Zoë, 東京"}
+
+
 def test_changes_are_cut_at_the_limit() -> None:
     after: dict[str, object] = {f"s{number}": number for number in range(CHANGES_MAX + 1)}
     assert len(changes({}, after)) == CHANGES_MAX
