@@ -42,7 +42,7 @@ class RefusalWatch:
         if not refused or not self._refusals.is_recorded:
             return
         item, fault = refused[0]
-        tell_about(request.scope, self._names_of(item), count=len(refused) if len(refused) > 1 else 0)
+        tell_about(request.scope, self._names_of(item), things=len(refused) if len(refused) > 1 else 0)
         is_answered = all(each is not None for each in results) and results[0] is fault
         if fault is not None and not is_answered:
             facts = ProblemFacts(fault.code.name, fault.field or "", fault.detail)
@@ -73,7 +73,7 @@ class RefusalWatch:
             replace(
                 facts,
                 names=of_act | names | facts.names,
-                count=about.count,
+                count=about.things,
                 status=status,
                 result=AuditResult.REFUSED,
                 code=problem.code,

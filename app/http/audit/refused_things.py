@@ -9,18 +9,18 @@ ABOUT = "acklog.about"
 
 
 class About(NamedTuple):
-    """`count`: so many things in one request; 0 for one."""
+    """`things`: so many in one request; 0 for one."""
 
     names: dict[str, str]
-    count: int
+    things: int
 
 
 _NOTHING = About({}, 0)
 
 
-def tell_about(scope: Scope, names: dict[str, str], *, count: int = 0) -> None:
+def tell_about(scope: Scope, names: dict[str, str], *, things: int = 0) -> None:
     """To be called before the request can be refused for it."""
-    scope[ABOUT] = About(names, count)
+    scope[ABOUT] = About(names, things)
 
 
 def told_about(scope: Scope) -> About:
