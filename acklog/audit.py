@@ -17,7 +17,7 @@ class AuditedCaller(msgspec.Struct, kw_only=True, omit_defaults=True):
 class AuditEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One record. `result`: intended, allowed, refused, failed or unknown. `needs` are the rights that the operation
     takes, `asked` what the request says of what is to be done, `changed` [before, after] by the setting's path. With
-    `count` it stands for so many refusals of one kind, the last of which was at `until_ms`."""
+    `count` it stands for so many refusals: in one request, or of one kind, the last of which was at `until_ms`."""
 
     id: str
     time_ms: int = field(name="time")

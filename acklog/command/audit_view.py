@@ -46,10 +46,10 @@ def _row(record: "AuditEntry") -> list[Cell | str]:
 
 
 def _what(record: "AuditEntry") -> str:
-    if record.count:
+    if record.until_ms:
         return f"{record.count:,} more of these until {clock_text(record.until_ms)}"
     if record.detail:
-        return record.detail
+        return f"{record.count:,} in one request: {record.detail}" if record.count else record.detail
     changed = [f"{path}: {json_text(each[0])} → {json_text(each[-1])}" for path, each in record.changed.items() if each]
     if changed:
         more = len(changed) - CHANGES_SHOWN_MAX

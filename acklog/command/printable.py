@@ -1,9 +1,11 @@
-"""What may be written to a terminal: text whose control characters cannot move its cursor or change its title."""
+"""What may be written to a terminal: text whose control characters cannot move its cursor or change its title, nor turn
+what stands around them."""
 
 import re
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_CONTROL_AND_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_TURNS = r"\u202a-\u202e\u2066-\u2069"  # embeddings, overrides and isolates of the direction of writing
+_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_TURNS}]")
+_CONTROL_AND_BREAKS = re.compile(rf"[\x00-\x1f\x7f-\x9f\u2028\u2029{_TURNS}]")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 

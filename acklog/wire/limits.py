@@ -81,6 +81,7 @@ NAMESPACES_LISTED_MAX = 1_000
 QUOTA_PER_SECOND_MAX = 1_000_000_000_000  # units, such as bytes; beyond it a quota is none
 
 TOKEN_NAME_LENGTH_MAX = 128
+CALLER_NAME_LENGTH_MAX = 261  # of whoever calls: a token's, or what an issuer or a certificate says, behind a prefix
 RIGHTS_MAX = 100  # of a token, those of its roles among them
 PATTERNS_MAX = 100  # of topics, and of groups, in one right
 PATTERN_LENGTH_MAX = NAME_LENGTH_MAX

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from acklog.wire.problems import ProblemCode
+from app.audit.plain_value import printable
 
 BeforeAndAfter = Annotated[list[Any], msgspec.Meta(min_length=2, max_length=2, extra_json_schema={"items": {}})]
 TEXT_LENGTH_MAX = 500
@@ -34,7 +35,7 @@ class AuditRecord(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tr
 
     `needs` are the rights that the operation takes, `asked` what the request says of what is to be done, `changed` what
     the gateway saw before and after it: [before, after] by the setting's path. With `count` the record stands for so
-    many refusals of one kind, the last of which was at `until`.
+    many refusals: in one request, or with `until` of one kind, the last of which was then.
     """
 
     id: str
@@ -72,4 +73,4 @@ def result_of(status: int, code: str) -> AuditResult:
 
 def shown(text: str, length_max: int = TEXT_LENGTH_MAX) -> str:
     """What may stand in a record of a text that somebody else chose."""
-    return "".join(each if each.isprintable() else "?" for each in text[:length_max])
+    return printable(text[:length_max])

@@ -1,6 +1,7 @@
 """Rights on trial: what they would refuse is let through, counted and told in the log.
 
-Who asks is found out as ever; a token that is not known is refused.
+Who asks is found out as ever; a token that is not known is refused. So is who has no right to the audit log: what is
+in it was never open to anybody else.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from cluster.model.action import Action
 
 TOLD_MAX = 1_000
 """Refusals that the log is told of, each once: so many different ones, of whatever tokens. All are counted."""
+
+_NOT_TRIED = frozenset({Action.AUDIT})
 
 _log = structlog.get_logger(__name__)
 
@@ -33,7 +36,7 @@ class TriedPrincipal(Principal):
         return True
 
     def may_on_cluster(self, action: Action) -> bool:
-        return True
+        return action not in _NOT_TRIED or Principal.may_on_cluster(self, action)
 
     def knows_topic(self, topic: str) -> bool:
         return True
@@ -54,7 +57,7 @@ class TriedPrincipal(Principal):
         return True
 
     def may_somewhere(self, action: Action) -> bool:
-        return True
+        return action not in _NOT_TRIED or Principal.may_somewhere(self, action)
 
     def require_before_body(self, action: Action) -> None:
         """Let through: what is missing is counted once, of what the body names."""
@@ -79,6 +82,8 @@ class TriedPrincipal(Principal):
         return Principal(self.name, self.rights, self.quotas, self.expires_at_ms, self.kind, self.token_id)
 
     def _refuse(self, action: Action, resource: str) -> None:
+        if action in _NOT_TRIED:
+            Principal._refuse(self, action, resource)
         self.tell(self.name, action, resource)
 
 

@@ -14,6 +14,7 @@ from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.shutdown import Shutdown
 from cluster.catalog.token_admin import Discard
 from cluster.errors import ServerError
+from cluster.metadata.listeners import Listeners
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.namespace import Namespace, NamespaceSettings
 from cluster.model.recurring_schedule import RecurringSchedule
@@ -226,6 +227,8 @@ class Gateway:
     clock: Clock
     entropy: Entropy
     settings: Settings = field(default_factory=Settings)
+    settings_listeners: Listeners = field(default_factory=Listeners)
+    """Told when settings have changed while the process serves."""
     tokens: TokenTable | None = None
     signed: SignedTokens | None = None
     """Tokens of an issuer. None: they are not taken."""

@@ -16,11 +16,10 @@ from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
-from app.processes.gateway_server import OTHER_ADDRESS, gateway_config
+from app.processes.gateway_server import OTHER_ADDRESS, gateway_config, reloads_of
 from app.processes.jwt import jwt_of
 from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
-from app.processes.reloads import Reloads
 from app.processes.required_tokens import tokens_of
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
@@ -63,7 +62,7 @@ async def serve(settings: Settings, etcd: EtcdOptions, process: ConfiguredProces
     )
 
     manager = ServiceManager(process.environment)
-    reloads = Reloads(process, in_thread=in_thread, settings=settings, tokens=tokens, look=tls.watch.look)
+    reloads = reloads_of(process, cluster_gateway.gateway, in_thread=in_thread, look=tls.watch.look)
 
     async def begin_shutdown() -> None:
         manager.stopping()

@@ -2,8 +2,11 @@
 brings in the coordination store of the embedded server: a fifth of what a cluster's process would load, for
 nothing.)"""
 
+from collections.abc import Awaitable, Callable
+
 import uvicorn
 
+from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.web_origins import web_origins
 from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
@@ -11,6 +14,7 @@ from app.http.protocol.cross_origin import cross_origin
 from app.http.protocol.single_send_protocol import make_server_protocol
 from app.http.protocol.web_guard import guard_of
 from app.processes.process_constants import GRACE_SECONDS
+from app.processes.reloads import InThread, Reloads
 from app.processes.sqs_door import sqs_doors
 
 OTHER_ADDRESS = "Give another --host or --port (--port 0 takes a free one)."
@@ -47,4 +51,18 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
         backlog=backlog,
         timeout_keep_alive=settings.keep_alive_ms // 1000,
         timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+def reloads_of(
+    process: ConfiguredProcess, gateway: Gateway, *, in_thread: InThread, look: Callable[[], Awaitable[None]]
+) -> Reloads:
+    """What a gateway is told anew: its own settings and tokens. `look` has the files of certificates looked at."""
+    return Reloads(
+        process,
+        in_thread=in_thread,
+        settings=gateway.settings,
+        tokens=gateway.tokens,
+        look=look,
+        on_changed=gateway.settings_listeners.tell,
     )

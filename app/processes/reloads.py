@@ -51,14 +51,16 @@ class Reloads:
         settings: Settings | None = None,
         tokens: TokenTable | None = None,
         look: Callable[[], Awaitable[None]] = _nothing_to_see,
+        on_changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`look` has the files of certificates looked at."""
+        """`look` has the files of certificates looked at; `on_changed` is told that the settings have changed."""
         self._process = process
         self._in_thread = in_thread
         self._settings = settings
         self._tokens = tokens
         self._running = told(process)
         self._look = look
+        self._on_changed = on_changed
         self._is_wanted = False
         self._task: asyncio.Task[None] | None = None
 
@@ -115,6 +117,7 @@ class Reloads:
         self._running = Told({**self._running.live, **live}, self._running.fixed)
         if self._settings is not None:
             self._settings.adopt(live)
+            self._on_changed()
         if "log_level" in live:
             set_log_level(str(live["log_level"]))
         _log.info("reloaded", changed={name: [before[name], live[name]] for name in live}, **self._take_tokens(news))

@@ -16,14 +16,13 @@ from app.processes.embedded import EmbeddedServer, start_embedded
 from app.processes.embedded_store import open_store
 from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
-from app.processes.gateway_server import OTHER_ADDRESS, gateway_config
+from app.processes.gateway_server import OTHER_ADDRESS, gateway_config, reloads_of
 from app.processes.jwt import jwt_of
 from app.processes.master_keys import master_keys_of
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
-from app.processes.reloads import Reloads
 from app.processes.required_tokens import tokens_of
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
@@ -82,7 +81,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
         tracer=tracing.tracer,
     )
     manager = ServiceManager(process.environment)
-    reloads = Reloads(process, in_thread=io.run, settings=settings, tokens=tokens, look=tls.watch.look)
+    reloads = reloads_of(process, embedded.gateway, in_thread=io.run, look=tls.watch.look)
 
     async def close() -> None:
         figures.close()

@@ -33,10 +33,10 @@ class _Waiting:
 
     __slots__ = ("done", "result", "stored")
 
-    def __init__(self, record: AuditRecord) -> None:
+    def __init__(self, record: AuditRecord, text: bytes) -> None:
         self.result = record.result
         kind = self.result.value if self.result is AuditResult.INTENDED else "end"
-        self.stored = StoredText(f"{record.id}-{kind}", encode_record(record))
+        self.stored = StoredText(f"{record.id}-{kind}", text)
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
@@ -65,7 +65,7 @@ class AuditJournal:
 
     def put(self, record: AuditRecord) -> "asyncio.Future[None] | None":
         """Done once the record is durable; None where there is no room for it, and it is lost."""
-        waiting = _Waiting(record)
+        waiting = _Waiting(record, encode_record(record, self._is_token))
         size_bytes = len(waiting.stored.text)
         if self._waiting_bytes + size_bytes > self._gateway.settings.audit_waiting_bytes_max:
             self._lose(1)
@@ -94,6 +94,10 @@ class AuditJournal:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             self._lose(len(self._waiting))
+
+    def _is_token(self, text: str) -> bool:
+        tokens = self._gateway.tokens
+        return tokens is not None and tokens.find(text) is not None
 
     async def _in_time(self, done: "asyncio.Future[None]") -> None:
         """Whoever gives up waiting ends nothing."""

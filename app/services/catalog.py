@@ -175,9 +175,12 @@ class Catalog:
         ]
 
     def operated_topics(self, principal: Principal) -> list[Topic]:
-        """All, by name: for operators. Raises ServerError FORBIDDEN."""
+        """All, by name: for operators. The audit log is there for who may look at it. Raises ServerError FORBIDDEN."""
         principal.require_everything(Action.LOOK)
-        return list(self._metadata.topics())
+        topics = self._metadata.topics()
+        if principal.may_on_cluster(Action.AUDIT):
+            return list(topics)
+        return [topic for topic in topics if topic.name != AUDIT_TOPIC]
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from app.services.appends import LocalAppends, NumberedAppends
 from app.services.audit_journal import AuditJournal
 from app.services.audit_reader import AuditReader
 from app.services.audit_refusals import AuditRefusals
+from app.services.audit_settings import AuditSettings
 from app.services.audit_topic import AuditTopic
 from app.services.blocked import BlockedService
 from app.services.catalog import Catalog
@@ -116,6 +117,7 @@ class Services:
         self.audit_journal = AuditJournal(gateway, audit_topic, self.metrics.audit)
         self.audit_refusals = AuditRefusals(gateway, self.audit_journal, self.metrics.audit)
         self.audit_reader = AuditReader(catalog, self.records)
+        self.audit_settings = AuditSettings(gateway, self.audit_journal)
         gateway.shutdown.at_end(self.audit_refusals.close)
         gateway.shutdown.at_end(self.audit_journal.close)
         self.unclean_elections = UncleanElections(gateway, catalog)

@@ -27,6 +27,7 @@ from storage.log.journal import Journal
 from storage.log.journal_frame import ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, padded
 from storage.log.log_queue import Appended, AppendWaiter, LogQueue, Pending
 from storage.log.log_state import LogState
+from storage.log.log_table import Space
 from storage.log.round import OwnPart, RoundPart, StampedPart, encode_round, write_round, write_to_memory
 from storage.log.stamped_run import StampedRun
 
@@ -60,7 +61,7 @@ class GroupCommit:
         self._round: list[RoundPart] = []
         self._round_logs: set[LogState] = set()
         self._change: asyncio.Future[None] | None = None
-        self._is_full = False
+        self._full_for: frozenset[Space] = frozenset()
         self._free_check_at_ms = 0
         self._batch_bytes_max = engine.settings.journal_file_bytes - padded(FRAME_HEADER_BYTES + _ENTRY_OVERHEAD_BYTES)
 
@@ -78,7 +79,6 @@ class GroupCommit:
         count: int,
         flags: int,
         leader_epoch: int,
-        is_reserved: bool,
     ) -> None:
         """Queue a batch; raises OVERLOADED, STORAGE_FAILED, REQUEST_TOO_LARGE, SHUTTING_DOWN, ValueError."""
         self._admit(log, len(batch))
@@ -86,17 +86,17 @@ class GroupCommit:
             raise ValueError(f"leader epoch {leader_epoch} after {log.newest_epoch}")
         log.newest_epoch = leader_epoch
         log.end += count
-        self._queue.append(Pending(log, batch, count, flags, leader_epoch, is_reserved, waiter))
+        self._queue.append(Pending(log, batch, count, flags, leader_epoch, waiter))
         self._pending_bytes += len(batch)
         self._schedule()
 
-    def append_stamped(self, log: LogQueue, run: StampedRun, waiter: AppendWaiter, *, is_reserved: bool) -> None:
+    def append_stamped(self, log: LogQueue, run: StampedRun, waiter: AppendWaiter) -> None:
         """Queue batches that keep their stamps; raises as `append`, and ValueError where they do not go on where the
         log will end."""
         self._admit(log, run.size_bytes)
         log.check_follows(run)
         records = run.end_offset - run.base_offset
-        item = Pending(log, run.data, records, 0, run.last_epoch, is_reserved, waiter, run)
+        item = Pending(log, run.data, records, 0, run.last_epoch, waiter, run)
         log.note_queued(item)
         self._queue.append(item)
         self._pending_bytes += run.size_bytes
@@ -279,14 +279,14 @@ class GroupCommit:
         held: list[Pending] = []
         total = 0
         queue = self._queue
-        full = self._engine.full() if self._is_full else None
+        full = self._engine.full() if self._full_for else None
         while queue:
             item = queue[0]
             log = item.log
             if log.holds:
                 held.append(queue.popleft())
                 continue
-            if full is not None and not item.is_reserved:
+            if full is not None and log.state.settings.space in self._full_for:
                 refused.append((queue.popleft(), full))
                 continue
             size = len(item.batch) + _ENTRY_OVERHEAD_BYTES
@@ -311,7 +311,8 @@ class GroupCommit:
         if now_ms >= self._free_check_at_ms:
             self._free_check_at_ms = now_ms + self._engine.settings.free_check_interval_ms
             with contextlib.suppress(ShortageError):  # as it was before, until it can be looked at again
-                self._is_full = self._engine.disk.free_bytes() < self._engine.settings.reserve_bytes
+                free_bytes, reserve_bytes = self._engine.disk.free_bytes(), self._engine.settings.reserve_bytes
+                self._full_for = frozenset(each for each in Space if free_bytes < each.kept_free_bytes(reserve_bytes))
 
     def _written(self, stored_bytes: int | None, error: BaseException | None) -> None:
         """The round is durable, or nobody knows: the one place where either is noted."""

@@ -34,7 +34,6 @@ class Pending(NamedTuple):
     records: int
     flags: int
     leader_epoch: int
-    is_reserved: bool
     waiter: AppendWaiter
     run: StampedRun | None = None
 

@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass, field
 
+from storage.log.log_table import Space
+
 MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
     """Of one log. A segment may exceed `segment_bytes` by one batch; the index has about one row per
-    `index_interval_bytes`."""
+    `index_interval_bytes`. `space` is what its appends may use."""
 
     segment_bytes: int = 128 * MIB
     index_interval_bytes: int = 4096
+    space: Space = Space.NORMAL
 
     def __post_init__(self) -> None:
         if self.segment_bytes < 1 or self.index_interval_bytes < 1:
@@ -28,7 +31,7 @@ class LogStoreSettings:
     round_bytes_max       bytes of one round of the group commit
     round_interval_ms     behind a round with several appends the next one begins no sooner than so long after it began
     pending_bytes_max     bytes waiting for a round; beyond it `append` raises OVERLOADED
-    reserve_bytes         below so much free space only `Space.RESERVED` appends are taken
+    reserve_bytes         with less free only acknowledgements are taken, and down to half of it the audit log
     ballast_bytes         so much is taken by a file that goes when the disk is full, as a start needs some; 0: none
     free_check_interval_ms  how often free space is looked at, at most
     sync_interval_ms      how often segments are synced and the journal is trimmed; sooner where a journal file is full

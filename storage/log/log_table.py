@@ -9,14 +9,22 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
+from cluster.model.internal_topics import AUDIT_TOPIC
 from cluster.model.values import TopicConfig
 
 
 class Space(Enum):
-    """Which space an append may use: RESERVED ones (acknowledgements) also what is kept back from NORMAL ones."""
+    """Which space the appends of a log may use: those of HALF_RESERVED ones (the audit log) half of what is kept back
+    from NORMAL ones, and those of RESERVED ones (acknowledgements) all of it. So no flood of records takes from
+    acknowledgements what they need."""
 
     NORMAL = "normal"
+    HALF_RESERVED = "halfReserved"
     RESERVED = "reserved"
+
+    def kept_free_bytes(self, reserve_bytes: int) -> int:
+        """With less free nothing is appended."""
+        return {Space.NORMAL: reserve_bytes, Space.HALF_RESERVED: reserve_bytes // 2, Space.RESERVED: 0}[self]
 
 
 class SegmentSizes(Protocol):
@@ -35,7 +43,7 @@ class LogSpec:
     rows are numbered without a gap, so that a place in a list of all logs is a number. `since_version` of the protocol
     between nodes knows it: to a node of an earlier one it is not named, and such a node counts as having none of it.
     `directory` is one name below the partition's own; "" is that itself. `space` is what its appends may use, on every
-    replica.
+    replica, by the topic's name.
 
     `has_state`: what lies before the log's start is in a snapshot beside it. Such a log is trimmed by snapshots, on
     each replica by its own, and begins anew with the leader's. What lies before the start of any other log is gone: it
@@ -45,7 +53,7 @@ class LogSpec:
     number: int
     name: str
     directory: str
-    space: Space
+    space: Callable[[str], Space]
     has_state: bool
     since_version: int
     segment_bytes: Callable[[TopicConfig, SegmentSizes], int]
@@ -66,7 +74,7 @@ LOGS: Final[dict[int, LogSpec]] = {
             LogKind.MESSAGES,
             "messages",
             directory="",
-            space=Space.NORMAL,
+            space=lambda topic: Space.HALF_RESERVED if topic == AUDIT_TOPIC else Space.NORMAL,
             has_state=False,
             since_version=1,
             segment_bytes=lambda topic, _sizes: topic.segment_bytes,
@@ -75,7 +83,7 @@ LOGS: Final[dict[int, LogSpec]] = {
             LogKind.DELIVERY,
             "delivery",
             directory="delivery",
-            space=Space.RESERVED,
+            space=lambda _topic: Space.RESERVED,
             has_state=True,
             since_version=1,
             segment_bytes=lambda _topic, sizes: sizes.delivery_segment_bytes,
@@ -84,7 +92,7 @@ LOGS: Final[dict[int, LogSpec]] = {
             LogKind.SCHEDULE,
             "schedule",
             directory="schedule",
-            space=Space.NORMAL,
+            space=lambda _topic: Space.NORMAL,
             has_state=False,
             since_version=5,
             segment_bytes=lambda _topic, sizes: sizes.schedule_segment_bytes,

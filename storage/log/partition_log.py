@@ -17,7 +17,6 @@ from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_queue import Appended, AppendWaiter, LogQueue
 from storage.log.log_reader import KeyedRange, LogReader, Verified
 from storage.log.log_state import LogState
-from storage.log.log_table import Space
 from storage.log.maintenance import Maintenance
 from storage.log.reset import reset_to
 from storage.log.retention import Retained, remove_all_before, remove_before, retain, seal
@@ -108,7 +107,7 @@ class PartitionLog:
     def leader_epochs(self) -> LeaderEpochs:
         return self._state.epochs
 
-    def append(self, batch: bytearray, *, leader_epoch: int, space: Space = Space.NORMAL) -> "asyncio.Future[Appended]":
+    def append(self, batch: bytearray, *, leader_epoch: int) -> "asyncio.Future[Appended]":
         """Append an unstamped batch; the future is done when it is durable. Offsets follow the order of the calls.
 
         The log owns `batch` from here on. Raises BatchCorruptError for bytes that are not an unharmed batch, ValueError
@@ -116,12 +115,10 @@ class PartitionLog:
         The future may fail with STORAGE_FULL (nothing was stored) or STORAGE_FAILED (nobody knows).
         """
         done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        self.append_and_tell(batch, done, leader_epoch=leader_epoch, space=space)
+        self.append_and_tell(batch, done, leader_epoch=leader_epoch)
         return done
 
-    def append_and_tell(
-        self, batch: bytearray, waiter: AppendWaiter, *, leader_epoch: int, space: Space = Space.NORMAL
-    ) -> bytearray:
+    def append_and_tell(self, batch: bytearray, waiter: AppendWaiter, *, leader_epoch: int) -> bytearray:
         """As `append`, for a waiter that is told at once, and not in a later turn of the event loop. What is stored,
         which the log stamps then: `batch` itself, or encrypted."""
         count, flags = check_unstamped(batch)
@@ -133,11 +130,10 @@ class PartitionLog:
             count=count,
             flags=flags,
             leader_epoch=leader_epoch,
-            is_reserved=space is Space.RESERVED,
         )
         return stored
 
-    def append_stamped(self, batches: Buffer, *, space: Space = Space.NORMAL) -> "asyncio.Future[Appended]":
+    def append_stamped(self, batches: Buffer) -> "asyncio.Future[Appended]":
         """Append whole batches as another node's leader stamped them; the future is done when they are durable.
 
         They are verified first, and their bytes are kept exactly: offsets, leader epochs and append times. The log owns
@@ -150,14 +146,14 @@ class PartitionLog:
         together, and with CONFLICT (nothing was stored) if what was queued before was not stored, or the log was cut.
         """
         done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        self.append_stamped_and_tell(batches, done, space=space)
+        self.append_stamped_and_tell(batches, done)
         return done
 
-    def append_stamped_and_tell(self, batches: Buffer, waiter: AppendWaiter, *, space: Space = Space.NORMAL) -> None:
+    def append_stamped_and_tell(self, batches: Buffer, waiter: AppendWaiter) -> None:
         """As `append_stamped`, for a waiter that is told at once, and not in a later turn of the event loop."""
         self._engine.check(self._state)
         run = StampedRun(batches)
-        self._commit.append_stamped(self._queue, run, waiter, is_reserved=space is Space.RESERVED)
+        self._commit.append_stamped(self._queue, run, waiter)
 
     def check_serves(self) -> None:
         """Raises ServerError STORAGE_FAILED, RECORDS_CORRUPT, TOPIC_NOT_FOUND: what was being written then may be there

@@ -82,9 +82,12 @@ def test_setting_it_needs_no_restart(tmp_path: Path) -> None:
         assert acklog(server, "topics", "delete", "orders", "--yes", token="").exit_code == ExitCode.DONE
         found = acklog(server, "audit", "--json", token="").document["records"]
         assert [(each["operation"], each["result"]) for each in found] == [
+            ("reload", "allowed"),
             ("deleteTopic", "intended"),
             ("deleteTopic", "allowed"),
         ]
+        shown = acklog(server, "audit", "--operation", "reload", token="").stdout
+        assert 'audit: "off" → "required"' in shown
 
 
 def test_where_new_topics_are_encrypted_it_is_too(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -179,13 +179,12 @@ class LogAgainstModel(RuleBasedStateMachine):
     def known(self, key: LogKey) -> bool:
         return not self.is_dead and key in self.model
 
-    def appends(self, key: LogKey, sizes: list[int], *, reserved: bool = False) -> list[Waiting]:
+    def appends(self, key: LogKey, sizes: list[int]) -> list[Waiting]:
         model, waiting = self.model[key], []
         for size in sizes:
             batch, records = self.new_batch(size)
             part = Part(content_of(batch), records, model.epoch)
-            space = Space.RESERVED if reserved else Space.NORMAL
-            waiting.append(Waiting(self.log(key).append(batch, leader_epoch=model.epoch, space=space), [part]))
+            waiting.append(Waiting(self.log(key).append(batch, leader_epoch=model.epoch), [part]))
         return waiting
 
     def stamped_appends(self, key: LogKey, calls: list[list[tuple[int, int, int]]], ahead_ms: int) -> list[Waiting]:
@@ -266,13 +265,15 @@ class LogAgainstModel(RuleBasedStateMachine):
             min_size=1,
             max_size=4,
         ),
-        reserved=st.booleans(),
+        space=st.sampled_from(Space),
     )
-    def append(self, logs: list[tuple[LogKey, list[int]]], reserved: bool) -> None:
+    def append(self, logs: list[tuple[LogKey, list[int]]], space: Space) -> None:
         logs = [(key, sizes) for key, sizes in logs if key in self.model]
 
         async def work() -> list[tuple[LogKey, list[Waiting]]]:
-            waiting = [(key, self.appends(key, sizes, reserved=reserved)) for key, sizes in logs]
+            for key, _ in logs:
+                self.log(key)._state.settings = replace(SMALL_LOG, space=space)
+            waiting = [(key, self.appends(key, sizes)) for key, sizes in logs]
             await asyncio.gather(*(each.done for _, some in waiting for each in some), return_exceptions=True)
             return waiting
 
@@ -532,7 +533,7 @@ def test_what_a_start_did_not_find_stays_gone(key: LogKey) -> None:
     steps.limit_space(3000)
     steps.remove_before(KEYS[0], 0.2776)
     steps.crash_after(10)
-    steps.append([(key, [400, 400, 5000, 9])], reserved=False)
+    steps.append([(key, [400, 400, 5000, 9])], space=Space.NORMAL)
     steps.limit_space(0)
     steps.restart(power_loss=False, crashes=[])
     steps.restart(power_loss=False, crashes=[0, 4])

@@ -113,7 +113,7 @@ def test_segments_indexes_and_epochs_are_those_of_single_batches(
     written = b""
     for first, end in itertools.pairwise(bounds):
         run = StampedRun(b"".join(made[first:end]))
-        part.add(Pending(queue, run.data, run.end_offset - run.base_offset, 0, 0, False, NobodyWaits(), run))
+        part.add(Pending(queue, run.data, run.end_offset - run.base_offset, 0, 0, NobodyWaits(), run))
         if rounds or end == len(made):
             written += b"".join(bytes(buffer) for write in part.writes for buffer in write.buffers)
             part.publish()

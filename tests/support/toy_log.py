@@ -20,7 +20,7 @@ def toy_log(*, since_version: int = NEWEST_VERSION) -> Iterator[LogSpec]:
         TOY,
         "toy",
         directory="toy",
-        space=Space.NORMAL,
+        space=lambda _topic: Space.NORMAL,
         has_state=False,
         since_version=since_version,
         segment_bytes=lambda _topic, _sizes: 700,

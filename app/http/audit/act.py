@@ -13,7 +13,7 @@ from app.audit.audit_mode import AuditMode
 from app.audit.audit_record import AuditRecord, AuditResult, result_of, shown
 from app.audit.changes import Settings, changes
 from app.auth.principal import Principal
-from app.http.audit.administrative import holds_needed
+from app.http.audit.administrative import fields_of, holds_needed
 from app.http.audit.problem_facts import ProblemFacts
 from app.http.audit.snapshots import snapshot
 from app.http.description.needed_rights import Needed
@@ -49,6 +49,15 @@ class Act:
         self._before: Settings | None = None
         self.has_begun = False
         self.is_intended = False
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What it is done to, as far as is known by now."""
+        return self._facts.names
+
+    @property
+    def operation(self) -> str:
+        return self._facts.operation
 
     async def begin(self, asked: Mapping[str, object]) -> None:
         """To be called before anything is done. `asked` is what the request says of what is to be done, beside its
@@ -98,7 +107,7 @@ async def begin_act(scope: Scope, body: bytes) -> None:
     """For endpoints that have read what is asked. Raises ServerError AUDIT_UNAVAILABLE."""
     act = scope.get(ACT)
     if isinstance(act, Act):
-        await act.begin(asked_in_body(body))
+        await act.begin(asked_in_body(body, fields_of(act.operation)))
 
 
 def _named(asked: Mapping[str, object]) -> dict[str, str]:

@@ -2,11 +2,13 @@
 
 import msgspec
 
+from acklog.wire.problems import ProblemCode
 from app.audit.audit_record import shown
 
 
 class ProblemFacts(msgspec.Struct, frozen=True):
-    """Of a problem document; empty where the answer is none."""
+    """Of a problem document; empty where the answer is none. `field` is one that there is: the name of one that is not
+    known may be anything."""
 
     code: str = ""
     field: str = ""
@@ -23,4 +25,5 @@ def problem_facts(status: int, body: bytes) -> ProblemFacts:
         found = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ProblemFacts()
-    return ProblemFacts(shown(found.code), shown(found.field), shown(found.detail))
+    field = "" if found.code == ProblemCode.UNKNOWN_FIELD.name else found.field
+    return ProblemFacts(shown(found.code), shown(field), shown(found.detail))

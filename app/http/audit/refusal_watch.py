@@ -6,11 +6,15 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
+from acklog.wire.identifiers import Receipt
+from acklog.wire.limits import NAME_LENGTH_MAX
 from acklog.wire.problems import ProblemCode
-from app.audit.audit_record import AuditRecord, AuditResult
+from app.audit.audit_record import AuditRecord, AuditResult, shown
 from app.auth.principal import Principal
+from app.calls.settle import Item
 from app.http.audit.act import ACT, Act
 from app.http.audit.problem_facts import ProblemFacts, problem_facts
+from app.http.audit.refused_things import tell_about, told_about
 from app.http.audit.request_facts import facts_of
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
@@ -32,11 +36,15 @@ class RefusalWatch:
         if self._refusals.is_recorded and not (isinstance(act, Act) and act.is_intended):
             self.refused(scope, self._principal(scope, receive), status, problem_facts(status, body))
 
-    def in_part(self, request: Request, results: Sequence[ServerError | None]) -> None:
+    def in_part(self, request: Request, items: Sequence[Item], results: Sequence[ServerError | None]) -> None:
         """Told of what became of several things in one request: of some that are refused the answer is no refusal."""
-        fault = next((each for each in results if each is not None and each.code is ProblemCode.FORBIDDEN), None)
+        refused = [(item, each) for item, each in zip(items, results, strict=True) if _is_refusal(each)]
+        if not refused or not self._refusals.is_recorded:
+            return
+        item, fault = refused[0]
+        tell_about(request.scope, self._names_of(item), things=len(refused) if len(refused) > 1 else 0)
         is_answered = all(each is not None for each in results) and results[0] is fault
-        if fault is not None and not is_answered and self._refusals.is_recorded:
+        if fault is not None and not is_answered:
             facts = ProblemFacts(fault.code.name, fault.field or "", fault.detail)
             self.refused(request.scope, self._principal(request.scope, request.receive), IN_PART_STATUS, facts)
 
@@ -61,9 +69,14 @@ class RefusalWatch:
             return
         journal, clock = self._services.audit_journal, self._services.gateway.clock
         facts = facts_of(scope, principal, journal.new_id(), clock.now_ms())
+        act, about = scope.get(ACT), told_about(scope)
+        of_act = act.names if isinstance(act, Act) else {}
+        names = {kind: shown(name, NAME_LENGTH_MAX) for kind, name in about.names.items()}
         self._refusals.note(
             replace(
                 facts,
+                names=of_act | names | facts.names,
+                count=about.things,
                 status=status,
                 result=AuditResult.REFUSED,
                 code=problem.code,
@@ -72,8 +85,26 @@ class RefusalWatch:
             )
         )
 
+    def _names_of(self, item: Item) -> dict[str, str]:
+        """The answer is without them: an id says nothing of a name to who has no right to it."""
+        names: dict[str, str] = {}
+        if isinstance(item, ServerError):
+            return names
+        metadata = self._services.gateway.metadata
+        topic = metadata.topic_by_id(item.topic_id)
+        group = metadata.group_by_id(item.group_id) if isinstance(item, Receipt) else None
+        if topic is not None:
+            names["topic"] = topic.name
+        if group is not None:
+            names["group"] = group.name
+        return names
+
     def _principal(self, scope: Scope, receive: Receive) -> Principal | None:
         try:
             return principal_of(RequestHeaders(Request(scope, receive)), self._services.callers)
         except ServerError:
             return None
+
+
+def _is_refusal(result: ServerError | None) -> bool:
+    return result is not None and result.code is ProblemCode.FORBIDDEN

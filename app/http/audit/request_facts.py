@@ -8,8 +8,10 @@ from acklog.wire.limits import NAME_LENGTH_MAX
 from app.audit.asked import asked_in_query
 from app.audit.audit_record import AuditedPrincipal, AuditRecord, AuditResult, shown
 from app.auth.principal import Principal
-from app.http.description.needed_rights import NEEDED
+from app.http.description.needed_rights import Needed, needs_of
+from app.http.description.operations import OPERATIONS
 from app.http.exchange.trace_context import trace_context_of
+from app.http.parsing.query import Parameter
 
 REQUEST_ID_LENGTH_MAX = 128
 QUERY_FIELDS_MAX = 100
@@ -22,11 +24,13 @@ def facts_of(scope: Scope, principal: Principal | None, record_id: str, time_ms:
     knows whether it is true."""
     route = scope.get("route")
     operation = getattr(route, "operation_id", None) or ""
-    needed = NEEDED.get(operation) or getattr(route, "needed", None)
     headers = {name: value for name, value in scope["headers"] if name == b"x-request-id"}
     trace = trace_context_of(scope["headers"])
     client = scope.get("client")
-    query = _query_of(scope)
+    query = _query_of(scope, operation)
+    names = _names(scope, query)
+    needed: Needed | None = getattr(route, "needed", None)  # of a route that is not of Acklog's own API
+    needs = needs_of(operation, names.get("topic")) if needed is None else needed.needs
     return AuditRecord(
         id=record_id,
         time=time_ms,
@@ -34,8 +38,8 @@ def facts_of(scope: Scope, principal: Principal | None, record_id: str, time_ms:
         operation=operation,
         method=shown(scope["method"], 20),
         route=getattr(route, "path", ""),
-        names=_names(scope, query),
-        needs=[] if needed is None else [str(need) for need in needed.needs],
+        names=names,
+        needs=[str(need) for need in needs],
         principal=None if principal is None else audited(principal),
         address="" if client is None else str(client[0]),
         request_id=shown(headers.get(b"x-request-id", b"").decode("latin-1"), REQUEST_ID_LENGTH_MAX),
@@ -53,8 +57,21 @@ def _names(scope: Scope, query: list[tuple[str, str]]) -> dict[str, str]:
     return {name: shown(str(value), NAME_LENGTH_MAX) for name, value in found.items() if name != "key"}
 
 
-def _query_of(scope: Scope) -> list[tuple[str, str]]:
+def _query_of(scope: Scope, operation: str) -> list[tuple[str, str]]:
+    """What the call takes, and nothing else."""
+    if operation not in OPERATIONS:
+        return []
+    known = OPERATIONS[operation].query.by_name
     try:
-        return parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=QUERY_FIELDS_MAX)
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=QUERY_FIELDS_MAX)
     except ValueError:
         return []  # the endpoint says what is wrong with it
+    return [(name, value) for name, value in pairs if name in known and _is_one(value, known[name])]
+
+
+def _is_one(value: str, parameter: Parameter) -> bool:
+    try:
+        parameter.parse(value)
+    except ValueError:
+        return False
+    return True

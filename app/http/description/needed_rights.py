@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from cluster.model.action import Action
+from cluster.model.internal_topics import AUDIT_TOPIC
 
 
 class On(Enum):
@@ -69,6 +70,7 @@ _ON_TOPIC = {
 }
 _BOTH = {action: (_topic(action), _group(action)) for action in (Action.RECEIVE, Action.SETTLE, Action.SEEK)}
 _STEERING = Needed((Need((Action.MANAGE,), On.CLUSTER),))
+_OF_AUDIT_LOG = Need((Action.AUDIT,), On.CLUSTER)
 _UNCLEAN = Needed((Need((Action.MANAGE,), On.CLUSTER), _topic(Action.MANAGE)))
 _SEEKS = Needed(
     _BOTH[Action.SEEK], "with `offsets` (a commit) it is settle on both instead", instead=_BOTH[Action.SETTLE]
@@ -151,7 +153,7 @@ NEEDED: Mapping[str, Needed] = {
     "resumeMoves": _STEERING,
     "planUncleanElection": _UNCLEAN,
     "electUnclean": _UNCLEAN,
-    "readAudit": Needed((Need((Action.AUDIT,), On.CLUSTER),)),
+    "readAudit": Needed((_OF_AUDIT_LOG,)),
     "listTokens": _STEERING,
     "createToken": Needed(_STEERING.needs, _GIVING),
     "describeToken": _STEERING,
@@ -170,3 +172,12 @@ NEEDED: Mapping[str, Needed] = {
     "metrics": Needed((Need((Action.LOOK,), On.EVERYTHING),)),
 }
 """By operation."""
+
+_LOOKS_AT_AUDIT_LOG = frozenset({"describeTopic", "describePartition", "readRecords"})
+
+
+def needs_of(operation: str, topic: str | None) -> tuple[Need, ...]:
+    """Of a call about that topic; nothing where there is no such operation."""
+    if topic == AUDIT_TOPIC and operation in _LOOKS_AT_AUDIT_LOG:
+        return (_OF_AUDIT_LOG,)
+    return NEEDED[operation].needs if operation in NEEDED else ()

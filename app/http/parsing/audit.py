@@ -13,7 +13,7 @@ AUDIT_QUERY = query.QueryTable(
     (
         query.integer("since", 0, limits.TIMESTAMP_MS_MAX, "only what was at this time (ms since 1970) or later"),
         query.integer("until", 0, limits.TIMESTAMP_MS_MAX, "only what was before this time"),
-        query.text("who", limits.TOKEN_NAME_LENGTH_MAX, "only what the principal of this name did"),
+        query.text("who", limits.CALLER_NAME_LENGTH_MAX, "only what the principal of this name did"),
         query.text("operation", limits.NAME_LENGTH_MAX, "only this operation, such as updateTopic"),
         query.choice("result", tuple(each.value for each in AuditResult), "only what came to this"),
         query.integer("max", 1, limits.AUDIT_LISTED_MAX, "records at most", default=LISTED_DEFAULT),

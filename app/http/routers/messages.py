@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from app.http.answers.receive import RECEIVE_TYPES, LeasedResponse, received_steps
 from app.http.answers.send import send_response
+from app.http.audit.refused_things import tell_about
 from app.http.exchange.caller_standing import CallerStanding
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.http_services import HttpServices
@@ -41,6 +42,7 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
             produce.idempotency_key = idempotency_key
             if named is not None:
                 produce.producer, produce.idempotency_key = named.producer, named.idempotency_key
+            tell_about(request.scope, {"queue": produce.queue})
             trace_headers = headers.trace()
             if trace_headers is not None:
                 produce.add_trace(trace_headers)

@@ -22,7 +22,7 @@ from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryRecord, encode_records
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.log_queue import Appended
-from storage.log.log_table import LogKind, Space
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.groups.delivery_snapshots import DeliverySnapshots, path_of
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, Leadership, check_sure
@@ -161,7 +161,7 @@ class DeliveryHost:
             return
         encoded = encode_opaque_batch(encode_records([record for record, _ in batch]), count=len(batch))
         try:
-            future = self._log.append(encoded, leader_epoch=self._leadership.leader_epoch, space=Space.RESERVED)
+            future = self._log.append(encoded, leader_epoch=self._leadership.leader_epoch)
         except Exception as error:
             self._finish_failed(batch, error)
         else:

@@ -66,7 +66,7 @@ class FollowerEffects:
     def append(self, effect: AppendBatches) -> None:
         try:
             batches = _what_fits(self._logs[effect.log], effect.batches)
-            future = self._logs[effect.log].append_stamped(batches, space=LOGS[effect.log].space)
+            future = self._logs[effect.log].append_stamped(batches)
         except (BatchCorruptError, ValueError, ServerError) as error:
             self._could_not(effect.log, effect.serial, error)
         else:

@@ -212,7 +212,9 @@ class Replicas:
         return replica
 
     async def _open_log(self, topic: Topic, number: int, spec: LogSpec) -> PartitionLog:
-        settings = LogSettings(segment_bytes=spec.segment_bytes(topic.config, self._settings))
+        settings = LogSettings(
+            segment_bytes=spec.segment_bytes(topic.config, self._settings), space=spec.space(topic.name)
+        )
         log = await self._logs.open_log(LogKey(topic.id, number, spec.number), settings)
         log.cipher = self._context.data_keys.cipher(log.key)
         return log

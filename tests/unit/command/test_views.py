@@ -61,6 +61,9 @@ def test_data_cannot_control_the_terminal() -> None:
         assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028]", shown) is None
     assert "\x1b" not in plain_text(Sentence(evil)) + one_line(evil) + printable(evil)
     assert printable("a\n\tb") == "a\n\tb"
+    for turn in "\u202a\u202e\u2066\u2069":
+        assert printable(f"a{turn}b") == one_line(f"a{turn}b") == f"a\\u{ord(turn):04x}b", "text is where it stands"
+    assert one_line("\u05d0\u200f.") == "\u05d0\u200f.", "marks turn nothing that is behind them"
     assert one_line("a\n\tb") == "a\\n\\tb"
 
 

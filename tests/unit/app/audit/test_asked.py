@@ -1,10 +1,16 @@
 """What of a request stands in a record."""
 
+import msgspec
 import pytest
 
 from app.audit.asked import NAMES, asked_in_body, asked_in_query
 from app.audit.changes import CHANGES_MAX, changes, settings_of
 from app.audit.plain_value import VALUE_LENGTH_MAX, plain
+from app.calls.groups import GroupFields, SeekFields
+from app.calls.tokens import TokenFields
+from app.http.audit.administrative import fields_of
+from app.http.description.needed_rights import NEEDED
+from app.http.description.operations import OPERATIONS
 from cluster.model.stored_token import StoredToken, secret_of
 
 
@@ -22,7 +28,39 @@ from cluster.model.stored_token import StoredToken, secret_of
     ],
 )
 def test_of_a_body(body: bytes, asked: dict[str, object]) -> None:
-    assert asked_in_body(body) == asked
+    assert asked_in_body(body, SeekFields) == asked
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "asked"),
+    [
+        (GroupFields, {"settings": {"password": "p", "maxAttempts": 3}}, {"settings": {"maxAttempts": 3}}),
+        (GroupFields, {"settings": {"maxAttempts": {"body": "p"}}}, {"settings": {}}),
+        (GroupFields, {"settings": {"maxAttempts": True, "retryJitter": None}}, {"settings": {"retryJitter": None}}),
+        (GroupFields, {"settings": {"retryDelaysMs": [1, "p", 2]}}, {"settings": {"retryDelaysMs": [1, 2]}}),
+        (GroupFields, {"settings": "p", "mode": "p"}, {}),
+        (GroupFields, {"settings": None, "mode": "keyOrdered"}, {"settings": None, "mode": "keyOrdered"}),
+        (GroupFields, {"topic": "p", "name": "p", "to": "p"}, {}),
+        (SeekFields, {"to": {"body": "p", "offset": 3}, "partition": {"body": "p"}}, {"to": {"offset": 3}}),
+        (SeekFields, {"to": ["p"], "topic": {"body": "p"}, "dryRun": "p"}, {}),
+        (
+            TokenFields,
+            {"rights": [{"allow": ["send", "p"], "topics": ["a"], "token": "p"}, "p"]},
+            {"rights": [{"allow": ["send"], "topics": ["a"]}]},
+        ),
+        (None, {"topic": "p"}, {}),
+    ],
+)
+def test_of_a_body_nothing_but_what_the_call_takes(
+    fields: type[msgspec.Struct] | None, body: object, asked: dict[str, object]
+) -> None:
+    assert asked_in_body(msgspec.json.encode(body), fields) == asked
+
+
+def test_what_each_act_takes_is_known() -> None:
+    for operation, needed in NEEDED.items():
+        if needed.is_administrative:
+            assert (fields_of(operation) is not None) == bool(OPERATIONS[operation].body), operation
 
 
 def test_of_a_query() -> None:
@@ -36,6 +74,12 @@ def test_a_value_is_cut_at_the_limit() -> None:
     cut = plain(fits + "x")
     assert isinstance(cut, str)
     assert len(cut) == VALUE_LENGTH_MAX + 1
+
+
+def test_what_would_move_text_about_is_replaced() -> None:
+    """Of a terminal's control characters, and of those that turn the direction of writing."""
+    value = {"to\u202e": ["a\x1b[31mb", {"c": "\u2066d\n"}], "e": 1, "f": None, "g": "Zoë, 東京"}
+    assert plain(value) == {"to?": ["a?[31mb", {"c": "?d?"}], "e": 1, "f": None, "g": "Zoë, 東京"}
 
 
 def test_changes_are_cut_at_the_limit() -> None:

@@ -67,6 +67,13 @@ def test_rights_on_trial_refuse_nobody_who_is_known() -> None:
     assert counted == ["send", "receive", "look", "look", "settle", "settle"]
     assert who.may_on_topic(Action.LOOK, "theirs"), "and shows all"
     assert len(counted) == 6, "what a listing would leave out is no refusal"
+    with pytest.raises(ServerError) as refused:
+        who.require_on_cluster(Action.AUDIT)
+    assert (refused.value.code, len(counted)) == (ProblemCode.FORBIDDEN, 6), "it is refused, and not let through"
+    assert (who.may_on_cluster(Action.AUDIT), who.may_somewhere(Action.AUDIT)) == (False, False)
+    auditor = callers_of(file_of(roles=["auditor"]), RightsOnTrial(counted.append)).of(HEADER)
+    auditor.require_on_cluster(Action.AUDIT)
+    assert auditor.may_on_cluster(Action.AUDIT)
     for header in (None, "Bearer of-nobody-0123456789"):
         with pytest.raises(ServerError) as refused:
             callers.of(header)

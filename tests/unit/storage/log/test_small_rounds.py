@@ -43,7 +43,7 @@ class _Bench:
         log = LogQueue(state)
         part = OwnPart(log, now_ms=5)
         for batch in batches:
-            part.add(Pending(log, batch, 1, 0, 0, False, self.loop.create_future()))
+            part.add(Pending(log, batch, 1, 0, 0, self.loop.create_future()))
         return part
 
     def stored(self, part: RoundPart) -> bytes:

@@ -1,6 +1,7 @@
 """The log store's promises, one by one."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -216,14 +217,27 @@ def test_below_the_reserve_only_reserved_appends_are_taken_until_there_is_space_
     assert caught.value.code is ProblemCode.STORAGE_FULL
     assert caught.value.retry_after_ms
 
-    async def reserved() -> int:
-        return (await log.append(opaque_batch(1), leader_epoch=0, space=Space.RESERVED)).base_offset
-
-    assert harness.run(reserved()) == 0
+    log_of(harness, settings=replace(SMALL_LOG, space=Space.RESERVED))
+    fill(harness, log, range(1))
+    log_of(harness)
     harness.disk.capacity_bytes = CAPACITY_BYTES_DEFAULT
     harness.run(harness.clock.advance_ms(1000))
     fill(harness, log, range(2, 3))
     assert log.log_end == 2
+    harness.dispose()
+
+
+@pytest.mark.parametrize(("free_bytes", "takes"), [(25_000, True), (24_999, False)])
+def test_half_of_the_reserve_is_the_audit_logs_as_well(free_bytes: int, takes: bool) -> None:
+    harness = LogHarness(replace(SMALL_STORE, reserve_bytes=50_000))
+    harness.open()
+    log = log_of(harness, settings=replace(SMALL_LOG, space=Space.HALF_RESERVED))
+    acknowledgements = log_of(harness, OTHER, replace(SMALL_LOG, space=Space.RESERVED))
+    harness.disk.capacity_bytes = harness.disk.used_bytes + free_bytes
+    with contextlib.nullcontext() if takes else pytest.raises(ServerError, match="no space left"):
+        fill(harness, log, range(1))
+    assert log.log_end == takes
+    fill(harness, acknowledgements, range(1))
     harness.dispose()
 
 

@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from acklog.wire.limits import CALLER_NAME_LENGTH_MAX, TOKEN_NAME_LENGTH_MAX
+from app.auth.client_certificate import CERTIFICATE_NAME_LENGTH_MAX
+from app.auth.identities import CERTIFICATE_PREFIX, JWT_PREFIX
+from app.jwt.expected_claims import CALLER_NAME_LENGTH_MAX as OF_ISSUER_LENGTH_MAX
 from cluster.model.internal_topics import AUDIT_TOPIC
 from tests.unit.app.http.audit.audited_world import (
     ADMIN,
@@ -36,6 +40,15 @@ async def test_who_may_read_it(serve: Any, path: str) -> None:
         everything = [{"allow": ["receive", "look", "settle"], "topics": ["*"], "groups": ["*"], "cluster": True}]
         made = await client.post("/tokens", json={"name": "all", "rights": everything}, headers=HEADERS)
         assert (await client.get(path, headers=bearer(made.json()["token"]))).status_code == 403
+
+
+@pytest.mark.parametrize("is_tried", [False, True])
+async def test_who_may_not_read_it_does_not_see_it_listed(serve: Any, is_tried: bool) -> None:
+    async with serve(audited_world(rights_dry_run=is_tried)) as client:
+        await client.put("/topics/first", headers=HEADERS)
+        for token, names in ((ADMIN, [AUDIT_TOPIC, "first"]), (READER, ["first"])):
+            answer = await client.get("/topics?internal=true", headers=bearer(token))
+            assert [each["name"] for each in answer.json()["topics"]] == names
 
 
 async def test_an_auditor_may_do_nothing_else(serve: Any) -> None:
@@ -142,6 +155,18 @@ async def test_what_is_asked_for(serve: Any) -> None:
             assert [each["operation"] for each in await records_of(client, query)] == operations, query
 
 
+async def test_who_may_have_any_name_that_there_is(serve: Any) -> None:
+    longest = {
+        TOKEN_NAME_LENGTH_MAX,
+        len(JWT_PREFIX) + OF_ISSUER_LENGTH_MAX,
+        len(CERTIFICATE_PREFIX) + CERTIFICATE_NAME_LENGTH_MAX,
+    }
+    assert max(longest) == CALLER_NAME_LENGTH_MAX
+    async with serve(audited_world()) as client:
+        for length in longest:
+            assert await records_of(client, "&who=" + "x" * length) == []
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -152,6 +177,7 @@ async def test_what_is_asked_for(serve: Any) -> None:
         ("result=done", "result"),
         ("after=x", "after"),
         ("who=", "who"),
+        ("who=" + "x" * 262, "who"),
         ("other=1", "other"),
     ],
 )

@@ -119,7 +119,7 @@ async def test_records_beyond_the_room_are_lost_and_told(
     async with serve(world) as client:
         place = await without_leader(world, client)
         journal = HttpServices(world.gateway).audit_journal
-        size_bytes = len(encode_record(record_of(0)))
+        size_bytes = len(encode_record(record_of(0), lambda _text: False))
         room = world.gateway.settings.audit_waiting_bytes_max // size_bytes
         waiting = [journal.put(record_of(number)) for number in range(room)]
         assert None not in waiting, "at the limit"

@@ -90,6 +90,57 @@ async def test_what_is_refused_of_a_batch_is_told(serve: Any) -> None:
         assert (await refused_of(client))[1:] == [("acknowledge", "some", 403, "FORBIDDEN")]
 
 
+async def test_a_refusal_says_of_what_it_was(serve: Any) -> None:
+    """Also where only the body says it."""
+    async with serve(audited_world()) as client:
+        await client.put("/topics/salaries", headers=bearer(ADMIN))
+        await client.put("/groups/g", headers=bearer(ADMIN))
+        send = {"queue": "salaries", "body": 1}
+        seek = {"topic": "salaries", "to": "latest"}
+        await client.post("/messages", json=send, headers=bearer(PRODUCER))
+        await client.post("/messages", json={"queue": "salaries", "messages": [{"body": 1}]}, headers=bearer(PRODUCER))
+        rights = [{"allow": ["seek"], "topics": ["orders"], "groups": ["g"]}]
+        made = await client.post("/tokens", json={"name": "s", "rights": rights}, headers=bearer(ADMIN))
+        await client.put("/groups/g/offsets", json=seek, headers=bearer(made.json()["token"]))
+        found = [each for each in await records_of(client) if each["result"] == "refused"]
+        assert [each["names"] for each in found] == [
+            {"queue": "salaries"},
+            {"queue": "salaries"},
+            {"topic": "salaries", "group": "g"},
+        ]
+
+
+async def test_a_refused_batch_says_how_many_and_of_what(serve: Any) -> None:
+    async with serve(audited_world()) as client:
+        await client.put("/groups/g", headers=bearer(ADMIN))
+        receipts = []
+        for topic, count in (("orders", 1), ("salaries", 2)):
+            body = {"queue": topic, "messages": [{"body": 1}] * count}
+            await client.post("/messages", json=body, headers=bearer(ADMIN))
+            got = await client.get(f"/messages?queue={topic}&group=g&max=10", headers=bearer(ADMIN))
+            receipts += [each["receipt"] for each in got.json()["messages"]]
+        body = {"name": "some", "rights": [{"allow": ["settle"], "topics": ["orders"], "groups": ["g"]}]}
+        some = bearer((await client.post("/tokens", json=body, headers=bearer(ADMIN))).json()["token"])
+        for sent, status, count in ((receipts, 207, 2), (receipts[1:], 403, 2), (receipts[1:2], 403, 0)):
+            assert (await client.post("/ack", json={"receipts": sent}, headers=some)).status_code == status
+            record = (await records_of(client))[-1]
+            assert (record["status"], record.get("count", 0)) == (status, count)
+            assert record["names"] == {"topic": "salaries", "group": "g"}
+            assert record["detail"] == "the token is not for the topic that this is of"
+        message_id = "m" + receipts[1].removeprefix("r")
+        message_id = "-".join(message_id.split("-")[:5])
+        await client.post("/ack", json={"messageId": message_id, "group": "g"}, headers=some)
+        assert (await records_of(client))[-1]["names"] == {"topic": "salaries", "group": "g"}
+
+
+@pytest.mark.parametrize("path", ["", "/partitions/0", "/partitions/0/records"])
+async def test_what_the_audit_log_itself_needs(serve: Any, path: str) -> None:
+    async with serve(audited_world()) as client:
+        for topic, needs in (("__audit", "audit on the cluster"), ("orders", "on the topic")):
+            await client.get(f"/topics/{topic}{path}", headers=bearer(PRODUCER))
+            assert (await records_of(client))[-1]["needs"][0].endswith(needs)
+
+
 async def test_a_flood_is_summed_up(serve: Any) -> None:
     world = audited_world(audit_refusals_in_full_max=3, audit_refusal_interval_ms=1_000)
     async with serve(world) as client:
@@ -119,6 +170,20 @@ async def test_sums_are_told_when_the_server_ends(serve: Any) -> None:
             await client.post("/messages", json=SEND, headers=bearer(UNKNOWN))
         await world.gateway.shutdown.end()
         assert [each.get("count", 0) for each in await records_of(client)] == [0, 4]
+
+
+async def test_rights_on_trial_open_it_to_nobody(serve: Any) -> None:
+    async with serve(audited_world(rights_dry_run=True)) as client:
+        await client.put("/topics/orders", headers=bearer(PRODUCER))
+        for path in ("/audit", "/topics/__audit", "/topics/__audit/partitions/0/records"):
+            answer = await client.get(path, headers=bearer(PRODUCER))
+            assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+        assert [each["operation"] for each in await records_of(client)] == [
+            "putTopic",
+            "readAudit",
+            "describeTopic",
+            "readRecords",
+        ]
 
 
 async def test_pages_of_other_sites() -> None:

@@ -113,13 +113,16 @@ async def test_no_secret_and_nothing_of_messages_is_there(serve: Any) -> None:
         rotated = await client.post("/tokens/shop/rotate", json={}, headers=HEADERS)
         secrets = [each.json()["token"] for each in (made, rotated)]
         await client.put("/topics/orders", json={"partitions": 1}, headers=HEADERS)
-        for secret in secrets:
+        for secret in (*secrets, PRODUCER):
             body = {"queue": "orders", "body": WHISPER, "key": WHISPER}
             assert (await client.post("/messages", json=body, headers=bearer(secret))).status_code == 201
             await client.put(f"/topics/{secret}", headers=bearer(secret))
             await client.delete(f"/tokens/{secret}", headers=HEADERS)
             await client.post("/tokens", json={"name": secret, "roles": ["x"]}, headers=HEADERS)
             await client.put("/topics/orders", headers={"Authorization": secret, "X-Request-Id": secret})
+        signed = f"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJqaW0ifQ.{WHISPER}"
+        await client.put(f"/topics/{signed}", headers=HEADERS)
+        await client.put(f"/topics/{signed}", headers=bearer(secrets[1]))
         await client.post("/groups/g/keys/skip", json={"topic": "orders", "key": WHISPER}, headers=HEADERS)
         await client.post(f"/messages?queue=orders&key={WHISPER}", content=WHISPER.encode())
         await client.patch("/topics/orders", json={"secret": WHISPER, "config": {}}, headers=HEADERS)
@@ -133,6 +136,35 @@ async def test_no_secret_and_nothing_of_messages_is_there(serve: Any) -> None:
             assert text.count("shop") >= 2
             for secret in (WHISPER, ADMIN, PRODUCER, *(each.rpartition("_")[2] for each in secrets)):
                 assert secret not in text
+
+
+async def test_what_a_call_does_not_take_is_not_there(serve: Any) -> None:
+    """However deep, and by whatever name: somebody may put a password anywhere."""
+    async with serve(audited_world()) as client:
+        await client.put("/groups/g", headers=HEADERS)
+        calls: list[tuple[str, str, object]] = [
+            ("PATCH", "/groups/g", {"settings": {"password": WHISPER, "maxAttempts": {"body": WHISPER}}}),
+            ("PUT", "/topics/orders", {"config": {WHISPER: 1}}),
+            ("PUT", f"/topics/orders?{WHISPER}=1&name={WHISPER}&to={WHISPER}", {WHISPER: 1}),
+            ("POST", "/tokens", {"name": "x", "rights": [{"allow": ["send"], "token": WHISPER}]}),
+            ("POST", "/topics/orders/delete-before", {"partitions": {"body": WHISPER}, "time": WHISPER}),
+        ]
+        for method, path, body in calls:
+            answer = await client.request(method, path, json=body, headers=HEADERS)
+            assert answer.status_code == 400, answer.text
+        query = f"?name={WHISPER}&to={WHISPER}&from={WHISPER}&offset={WHISPER}"
+        await client.post(f"/messages{query}&queue=orders", content=b"1", headers=bearer(AUDITOR))
+        found = await records_of(client)
+        assert [each["operation"] for each in found[1:]] == [
+            "updateGroup",
+            "putTopic",
+            "putTopic",
+            "createToken",
+            "deleteBefore",
+            "sendMessages",
+        ]
+        assert WHISPER not in json.dumps(found)
+        assert found[1]["asked"] == {"settings": {}}
 
 
 async def test_long_texts_are_cut(serve: Any) -> None:
