@@ -25,22 +25,29 @@ class CallerStanding:
 
     def watch(self, on_refused: Callable[[ServerError], None]) -> Callable[[], None]:
         """Call `on_refused` where it would not be let in any more, be it already now; returns how to stop that."""
+        timer: asyncio.TimerHandle | None = None
+
+        def stop_timer() -> None:
+            if timer is not None:
+                timer.cancel()
 
         def judge() -> None:
+            nonlocal timer
+            stop_timer()
             try:
-                principal_of(self._headers, self._callers)
+                left_ms = self._callers.ms_left(principal_of(self._headers, self._callers))
             except ServerError as error:
                 on_refused(error)
+                return
+            # Armed until it is refused: loops fire up to a millisecond too early, and the clock may be set back.
+            if left_ms is not None and left_ms <= LOOKED_AHEAD_MS:
+                timer = asyncio.get_running_loop().call_later(max(1, left_ms) / 1000, judge)
 
         judge()
         unsubscribe = self._callers.subscribe(judge)
-        left_ms = self._callers.ms_left(self.principal)
-        if left_ms is None or left_ms > LOOKED_AHEAD_MS:
-            return unsubscribe
-        timer = asyncio.get_running_loop().call_later(max(0, left_ms) / 1000, judge)
 
         def stop() -> None:
             unsubscribe()
-            timer.cancel()
+            stop_timer()
 
         return stop
