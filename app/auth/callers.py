@@ -37,6 +37,10 @@ class SignedTokens(Protocol):
         KEYS_UNAVAILABLE."""
         ...
 
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call it when others may be let in than before; returns how to stop that."""
+        ...
+
 
 class Callers:
     """`tokens` None: nobody is asked for one. That is the process's own decision, when it starts: what is stored has no
@@ -84,7 +88,9 @@ class Callers:
         """Call it when others may be let in than before; returns how to stop that."""
         if self._tokens is None:
             return lambda: None
-        stops = self._stored.subscribe(listener), self._tokens.listeners.add(listener)
+        stops = [self._stored.subscribe(listener), self._tokens.listeners.add(listener)]
+        if self._signed is not None:
+            stops.append(self._signed.subscribe(listener))
 
         def stop() -> None:
             for each in stops:

@@ -5,6 +5,7 @@ it ends, by its digest. What is remembered is what the keys and the rules of tha
 looked at anew.
 """
 
+from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
@@ -28,6 +29,8 @@ class Keys(Protocol):
     def keys(self) -> KeySet | None: ...
 
     def is_worth_waiting(self) -> bool: ...
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]: ...
 
 
 class _Known(NamedTuple):
@@ -81,6 +84,10 @@ class IssuerTokens:
             raise self._answer_to(refusal) from None
         self._remember(digest, _Known(keys, identities, principal))
         return principal
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call it when the issuer has other keys; returns how to stop that."""
+        return self._keys.subscribe(listener)
 
     def _principal(self, token: str, keys: KeySet, identities: Identities, now_ms: int) -> Principal:
         """Raises JwtRefusedError."""

@@ -1,12 +1,14 @@
 """Looks for the issuer's keys: at the start, as they grow old, and when a token names one that is not known."""
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
 from app.jwt.key_ring import KeyRing
 from app.jwt.key_set import KeySet, KeySetError, parse_key_set
 from app.jwt.key_source import KeySource, KeySourceError
+from cluster.metadata.listeners import Listeners
 from cluster.ports.clock import Clock
 
 _log = structlog.get_logger(__name__)
@@ -25,6 +27,7 @@ class KeyWatch:
         self._watching: asyncio.Task[None] | None = None
         self._extra: asyncio.Task[None] | None = None
         self._failure: str | None = None
+        self._listeners = Listeners()
 
     async def start(self) -> None:
         """After a first look. An issuer that does not answer keeps nobody from starting: until it does, its tokens are
@@ -41,6 +44,10 @@ class KeyWatch:
     def keys(self) -> KeySet | None:
         """Those that are good now."""
         return self._ring.keys_at(self._clock.monotonic_ms())
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call it when the issuer has other keys; returns how to stop that."""
+        return self._listeners.add(listener)
 
     def is_worth_waiting(self) -> bool:
         """Somebody shows a token of a key that is not known: whether a look is under way that may find it. One begins
@@ -77,6 +84,7 @@ class KeyWatch:
         self._failure = None
         if self._ring.found(keys, self._clock.monotonic_ms()):
             _log.info("issuer_keys_read", issuer=self._issuer, keys=len(keys))
+            self._listeners.tell()
 
     def _note_failure(self, why: str) -> None:
         self._ring.failed()

@@ -1,7 +1,7 @@
 """Whether a request that waits would still be let in: none must get what was sent after its token was revoked.
 
-Who asks is found out when a request begins, and again for one that waits when tokens change, and when its own has
-come to its end. What it may do is not asked again: rights that have changed are for the next request.
+Who asks is found out when a request begins, and again for one that waits when tokens or an issuer's keys change, and
+when its own has come to its end. What it may do is not asked again: rights that have changed are for the next request.
 """
 
 import asyncio

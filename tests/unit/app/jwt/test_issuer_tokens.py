@@ -1,9 +1,10 @@
 """Whose a signed token is, over time: keys and rules change, tokens end, and what is remembered is bounded."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
+from starlette.requests import Request
 from structlog.testing import capture_logs
 
 from acklog.wire.problems import ProblemCode
@@ -12,12 +13,15 @@ from app.auth.client_certificate import ClientCertificate
 from app.auth.stored_tokens import StoredTokens
 from app.auth.tokens import TOKEN_BYTES_MAX, TokenTable, parse_token_table
 from app.configuration.jwt_options import JWT_ALGORITHMS
+from app.http.exchange.caller_standing import CallerStanding
+from app.http.exchange.request import RequestHeaders
 from app.jwt.expected_claims import ExpectedClaims
 from app.jwt.issuer_tokens import IssuerTokens
 from app.jwt.key_set import KeySet, parse_key_set
 from app.jwt.refused_jwts import RefusedJwts
 from cluster.errors import ServerError
 from cluster.line_limit import LineLimitSettings
+from cluster.metadata.listeners import Listeners
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.action import Action
 from cluster.stores.memory_store import MemoryStore
@@ -51,12 +55,20 @@ class GivenKeys:
     """What a watch would know. `looks` counts who asked for a look."""
 
     def __init__(self) -> None:
+        self.listeners = Listeners()
         self.known: KeySet | None = key_set(first=FIRST)
         self.is_looking = False
         self.looks = 0
 
     def keys(self) -> KeySet | None:
         return self.known
+
+    def change_to(self, keys: KeySet) -> None:
+        self.known = keys
+        self.listeners.tell()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        return self.listeners.add(listener)
 
     def is_worth_waiting(self) -> bool:
         self.looks += 1
@@ -140,6 +152,20 @@ async def test_a_key_that_is_gone_and_rules_that_are_others_count_at_once(world:
     assert world.refusal_of(shown).code is ProblemCode.UNAUTHENTICATED
     world.keys.known = key_set(first=FIRST, second=SECOND)
     assert world.callers.of(f"Bearer {shown}").name == "jwt:alice"
+
+
+async def test_a_request_that_waits_ends_when_the_issuer_takes_its_key_back(world: World) -> None:
+    headers = [(b"authorization", f"Bearer {token()}".encode())]
+    standing = CallerStanding(RequestHeaders(Request({"type": "http", "headers": headers})), world.callers)
+    told: list[ServerError] = []
+    stop = standing.watch(told.append)
+    world.keys.change_to(key_set(first=FIRST, second=SECOND))
+    assert told == []
+    world.keys.change_to(key_set(second=SECOND))
+    assert [each.code for each in told] == [ProblemCode.UNAUTHENTICATED]
+    stop()
+    world.keys.change_to(key_set(first=SECOND))
+    assert len(told) == 1
 
 
 async def test_without_keys_signed_tokens_wait_and_ours_do_not(world: World) -> None:

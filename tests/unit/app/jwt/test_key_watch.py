@@ -138,3 +138,21 @@ async def test_a_look_that_takes_too_long_has_failed(world: World) -> None:
     await world.watch.start()  # which a time of its own ends
     assert (world.ids(), world.ring.failures, world.ring.is_looking) == ([], 1, False)
     await world.watch.close()
+
+
+async def test_who_has_let_somebody_in_hears_of_other_keys(world: World) -> None:
+    heard: list[list[str]] = []
+    stop = world.watch.subscribe(lambda: heard.append(world.ids()))
+    await world.watch.start()
+    await world.clock.advance_ms(REFRESH_MS)
+    assert heard == [["first"]], "of the same keys nobody hears"
+    world.issuer.content = KEYS["second"]
+    await world.clock.advance_ms(REFRESH_MS)
+    assert heard == [["first"], ["second"]], "once they are what is known"
+    world.issuer.content = KeySourceError("it is away")
+    await world.clock.advance_ms(REFRESH_MS)
+    stop()
+    world.issuer.content = KEYS["first"]
+    await world.clock.advance_ms(PAUSE_MS)
+    assert (world.ids(), len(heard)) == (["first"], 2)
+    await world.watch.close()
