@@ -16,7 +16,7 @@ class KeyRingSettings:
     like, and the issuer must not hear of it as often."""
 
     good_ms: int = 21_600_000
-    """How long keys are good after the last look that found them."""
+    """How long keys are good after the last look that found them. An issuer that answers with no key withdraws them."""
 
 
 class KeyRing:
@@ -36,12 +36,12 @@ class KeyRing:
         return self._keys if self.left_ms(now_ms) > 0 else None
 
     def age_ms(self, now_ms: int) -> int | None:
-        """Since the last look that found them."""
+        """Since the last look that found them, or that there are none."""
         return None if self._keys is None else now_ms - self._found_at_ms
 
     def left_ms(self, now_ms: int) -> int:
-        """How long the keys are good if no look finds any."""
-        if self._keys is None:
+        """How long the keys are good if no look finds any; of an empty set, as of none, there is nothing to be good."""
+        if not self._keys:
             return 0
         return max(0, self._found_at_ms + self._settings.good_ms - now_ms)
 
@@ -50,7 +50,7 @@ class KeyRing:
         if self._began_at_ms is None:
             return 0
         interval_ms = self._settings.pause_ms
-        if self._keys is not None and not self._has_failed:
+        if self._keys and not self._has_failed:
             interval_ms = max(interval_ms, self._settings.refresh_ms)
         return max(0, self._began_at_ms + interval_ms - now_ms)
 

@@ -83,8 +83,14 @@ class KeyWatch:
     def _take(self, keys: KeySet) -> None:
         self._failure = None
         if self._ring.found(keys, self._clock.monotonic_ms()):
-            _log.info("issuer_keys_read", issuer=self._issuer, keys=len(keys))
+            self._say_of(keys)
             self._listeners.tell()
+
+    def _say_of(self, keys: KeySet) -> None:
+        if keys:
+            _log.info("issuer_keys_read", issuer=self._issuer, keys=len(keys))
+        else:
+            _log.error("issuer_has_no_keys", issuer=self._issuer)
 
     def _note_failure(self, why: str) -> None:
         self._ring.failed()

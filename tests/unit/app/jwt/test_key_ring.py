@@ -14,6 +14,7 @@ def key_set(key_id: str) -> KeySet:
 
 
 KEY = ec_key()
+NONE = parse_key_set(b'{"keys": []}')
 FIRST, SECOND = key_set("first"), key_set("second")
 
 
@@ -77,3 +78,17 @@ def test_nobody_makes_it_look_more_often_than_the_pause() -> None:
     ring.failed()
     assert not ring.may_look(199)
     assert ring.may_look(200)
+
+
+def test_an_empty_set_takes_all_keys_back_at_once() -> None:
+    ring = ring_with(FIRST)
+    ring.began(1000)
+    assert ring.found(NONE, 1000)
+    assert (ring.keys_at(1000), ring.left_ms(1000), ring.age_ms(1001)) == (None, 0, 1)
+    assert ring.failures == 0, "the issuer was asked, and has answered"
+    assert ring.next_look_ms(1000) == 100, "as long as nobody gets in it is looked for others more often"
+    ring.began(1100)
+    assert not ring.found(NONE, 1100)
+    ring.began(1200)
+    assert ring.found(FIRST, 1200)
+    assert (ring.keys_at(1200), ring.next_look_ms(1200)) == (FIRST, 1000)

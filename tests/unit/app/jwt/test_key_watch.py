@@ -102,12 +102,30 @@ async def test_an_issuer_that_goes_away_later_and_comes_back(world: World) -> No
     await world.watch.close()
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"keys": []}', b"x" * 300_000])
+@pytest.mark.parametrize("content", [b"", b"{", b"{}", b"x" * 300_000])
 async def test_what_is_broken_changes_nothing(world: World, content: bytes) -> None:
     await world.watch.start()
     world.issuer.content = content
     await world.clock.advance_ms(REFRESH_MS)
     assert (world.ids(), world.ring.failures) == (["first"], 1)
+    await world.watch.close()
+
+
+async def test_an_emptied_set_is_heard_of_and_said_once(world: World) -> None:
+    await world.watch.start()
+    heard: list[list[str]] = []
+    world.watch.subscribe(lambda: heard.append(world.ids()))
+    world.issuer.content = b'{"keys": []}'
+    with capture_logs() as logs:
+        await world.clock.advance_ms(REFRESH_MS + 3 * PAUSE_MS)
+    assert (world.ids(), heard, world.issuer.looks) == ([], [[]], 5)
+    assert [(each["event"], each["log_level"]) for each in logs] == [("issuer_has_no_keys", "error")]
+    figures = world.figures()
+    assert (figures["acklog_jwt_keys"], figures["acklog_jwt_keys_left_seconds"]) == (0, 0)
+    assert figures["acklog_jwt_key_refresh_failures_total"] == 0
+    world.issuer.content = KEYS["first"]
+    await world.clock.advance_ms(PAUSE_MS)
+    assert world.ids() == ["first"]
     await world.watch.close()
 
 
