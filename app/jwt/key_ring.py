@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from app.jwt.key_set import KeySet
 
+NAMED_KEYS_MAX = 1_000
+"""Keys that tokens have named and that are not known, of which it is remembered whether they were looked for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRingSettings:
@@ -29,6 +32,9 @@ class KeyRing:
         self._began_at_ms: int | None = None
         self._is_looking = False
         self._has_failed = False
+        self._looks = 0
+        self._last_good_look = 0
+        self._looks_when_named: dict[str | None, int] = {}
         self.failures = 0
 
     def keys_at(self, now_ms: int) -> KeySet | None:
@@ -56,9 +62,18 @@ class KeyRing:
 
     def may_look(self, now_ms: int) -> bool:
         """Whether the issuer may be asked now, out of turn."""
-        if self._is_looking:
-            return False
-        return self._began_at_ms is None or now_ms - self._began_at_ms >= self._settings.pause_ms
+        return not self._is_looking and self._pause_left_ms(now_ms) == 0
+
+    def wait_ms(self, key_id: str | None, now_ms: int) -> int | None:
+        """Somebody shows a token of a key that is not known: how long until a look can tell whether there is one; 0
+        where one is under way, or may begin now. None: one that began after the key was first named has told that there
+        is none. (A look that strangers had it make a moment before is none for this key.)"""
+        looks = self._looks_when_named.get(key_id)
+        if looks is None:
+            self._note_named(key_id, self._looks)
+        if self._is_looking or self.may_look(now_ms):
+            return 0
+        return None if looks is not None and looks < self._last_good_look else self._pause_left_ms(now_ms)
 
     @property
     def is_looking(self) -> bool:
@@ -66,6 +81,7 @@ class KeyRing:
 
     def began(self, now_ms: int) -> None:
         self._is_looking = True
+        self._looks += 1
         self._began_at_ms = now_ms
 
     def found(self, keys: KeySet, now_ms: int) -> bool:
@@ -73,8 +89,11 @@ class KeyRing:
         self._is_looking = False
         self._has_failed = False
         self._found_at_ms = now_ms
+        self._last_good_look = self._looks
         if self._keys is not None and self._keys.is_same_as(keys):
             return False
+        for withdrawn in () if self._keys is None else self._keys.keys:
+            self._note_named(withdrawn.id or None, 0)
         self._keys = keys
         return True
 
@@ -82,3 +101,13 @@ class KeyRing:
         self._is_looking = False
         self._has_failed = True
         self.failures += 1
+
+    def _pause_left_ms(self, now_ms: int) -> int:
+        return 0 if self._began_at_ms is None else max(0, self._began_at_ms + self._settings.pause_ms - now_ms)
+
+    def _note_named(self, key_id: str | None, looks: int) -> None:
+        """Of one that is forgotten it is waited for another look."""
+        self._looks_when_named.pop(key_id, None)
+        if len(self._looks_when_named) >= NAMED_KEYS_MAX:
+            del self._looks_when_named[next(iter(self._looks_when_named))]
+        self._looks_when_named[key_id] = looks

@@ -49,14 +49,14 @@ class KeyWatch:
         """Call it when the issuer has other keys; returns how to stop that."""
         return self._listeners.add(listener)
 
-    def is_worth_waiting(self) -> bool:
-        """Somebody shows a token of a key that is not known: whether a look is under way that may find it. One begins
-        unless the last one began a moment ago."""
+    def wait_ms(self, key_id: str | None) -> int | None:
+        """Somebody shows a token of a key that is not known: when to come again, or None, as `KeyRing.wait_ms` has it.
+        A look begins unless the last one began a moment ago."""
+        wait_ms = self._ring.wait_ms(key_id, self._clock.monotonic_ms())
         is_begun = self._ring.is_looking or (self._extra is not None and not self._extra.done())
-        if is_begun or not self._ring.may_look(self._clock.monotonic_ms()):
-            return is_begun
-        self._extra = asyncio.create_task(self._look(), name="a look for a key")
-        return True
+        if wait_ms == 0 and not is_begun:
+            self._extra = asyncio.create_task(self._look(), name="a look for a key")
+        return wait_ms
 
     async def _watch(self) -> None:
         while True:

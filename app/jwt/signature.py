@@ -50,6 +50,16 @@ def signed_claims(token: str, header: JwtHeader, keys: KeySet) -> Claims:
     raise JwtRefusedError(JwtRefusal.SIGNATURE, "it is not signed with the key that it names")
 
 
+def unverified_claims(token: str) -> Claims:
+    """What it says, whoever has made it up: good for nothing but to see whether it is worth looking for its key. Raises
+    JwtRefusedError."""
+    try:
+        payload = _JWS.decode_complete(token, options={"verify_signature": False})["payload"]
+    except (jwt.PyJWTError, ValueError, RecursionError) as error:
+        raise JwtRefusedError(JwtRefusal.FORM, f"it cannot be read: {error}") from None
+    return _claims_in(payload)
+
+
 def _claims_in(payload: bytes) -> Claims:
     try:
         return msgspec.json.decode(payload, type=dict[str, Any])

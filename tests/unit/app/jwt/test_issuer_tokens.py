@@ -16,7 +16,7 @@ from app.configuration.jwt_options import JWT_ALGORITHMS
 from app.http.exchange.caller_standing import CallerStanding
 from app.http.exchange.request import RequestHeaders
 from app.jwt.expected_claims import ExpectedClaims
-from app.jwt.issuer_tokens import IssuerTokens
+from app.jwt.issuer_tokens import RETRY_AFTER_MS, IssuerTokens
 from app.jwt.key_set import KeySet, parse_key_set
 from app.jwt.refused_jwts import RefusedJwts
 from cluster.errors import ServerError
@@ -49,16 +49,17 @@ def key_set(**keys: object) -> KeySet:
 
 
 FIRST, SECOND = ec_key(), ec_key()
+CLAIMS = {"iss": "https://i", "aud": "acklog", "sub": "alice", "tenant": "acme", "exp": NOW_S + 60}
 
 
 class GivenKeys:
-    """What a watch would know. `looks` counts who asked for a look."""
+    """What a watch would know. `waited_for` are the keys that somebody asked about."""
 
     def __init__(self) -> None:
         self.listeners = Listeners()
         self.known: KeySet | None = key_set(first=FIRST)
-        self.is_looking = False
-        self.looks = 0
+        self.wait: int | None = None
+        self.waited_for: list[str | None] = []
 
     def keys(self) -> KeySet | None:
         return self.known
@@ -70,9 +71,9 @@ class GivenKeys:
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         return self.listeners.add(listener)
 
-    def is_worth_waiting(self) -> bool:
-        self.looks += 1
-        return self.is_looking
+    def wait_ms(self, key_id: str | None) -> int | None:
+        self.waited_for.append(key_id)
+        return self.wait
 
 
 class World:
@@ -108,8 +109,7 @@ def table_of(file: Mapping[str, object]) -> TokenTable:
 
 
 def token(**changes: object) -> str:
-    claims = {"iss": "https://i", "aud": "acklog", "sub": "alice", "tenant": "acme", "exp": NOW_S + 60, **changes}
-    return signed_token(claims, FIRST, "first")
+    return signed_token({**CLAIMS, **changes}, FIRST, "first")
 
 
 @pytest.fixture
@@ -179,14 +179,37 @@ async def test_without_keys_signed_tokens_wait_and_ours_do_not(world: World) -> 
 
 
 async def test_an_unknown_key_is_looked_for_before_it_is_refused(world: World) -> None:
-    shown = signed_token({"sub": "alice"}, SECOND, "second")
-    world.keys.is_looking = True
-    assert world.refusal_of(shown).code is ProblemCode.KEYS_UNAVAILABLE
-    world.keys.is_looking = False
+    shown = signed_token(CLAIMS, SECOND, "second")
+    for wait_ms, retry_after_ms in ((0, RETRY_AFTER_MS), (RETRY_AFTER_MS + 1, RETRY_AFTER_MS + 1)):
+        world.keys.wait = wait_ms
+        refusal = world.refusal_of(shown)
+        assert (refusal.code, refusal.retry_after_ms) == (ProblemCode.KEYS_UNAVAILABLE, retry_after_ms)
+    world.keys.wait = None
     assert world.refusal_of(shown).code is ProblemCode.UNAUTHENTICATED
-    assert world.keys.looks == 2
-    world.refusal_of(signed_token({"sub": "alice"}, SECOND, "first"))
-    assert world.keys.looks == 2, "for a signature that is wrong nobody is asked"
+    assert world.keys.waited_for == ["second"] * 3
+    world.refusal_of(signed_token(CLAIMS, SECOND, "first"))
+    assert len(world.keys.waited_for) == 3, "for a signature that is wrong nobody is asked"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"iss": "https://j"}, {"aud": "other"}, {"exp": None}, {"exp": NOW_S - 60}, {"nbf": NOW_S + 60}, {"sub": None}],
+)
+async def test_for_what_would_not_be_good_with_any_key_none_is_looked_for(
+    world: World, changes: dict[str, object]
+) -> None:
+    world.keys.wait = 0
+    refusal = world.refusal_of(signed_token({**CLAIMS, **changes}, SECOND, "second"))
+    assert (refusal.code, refusal.detail) == (ProblemCode.UNAUTHENTICATED, "the token is not known")
+    assert world.keys.waited_for == []
+
+
+async def test_what_holds_no_claims_has_no_key_looked_for(world: World) -> None:
+    world.keys.wait = 0
+    header = encoded({"alg": "ES256", "kid": "second"})
+    for payload in ("!", "", encoded(b"[]"), encoded(b"{"), encoded(b"\xff"), encoded(b"[" * 3000)):
+        assert world.refusal_of(f"{header}.{payload}.AAAA").code is ProblemCode.UNAUTHENTICATED
+    assert world.keys.waited_for == []
 
 
 async def test_so_many_tokens_are_remembered(world: World) -> None:
