@@ -7,6 +7,7 @@ from acklog.wire.problems import ProblemCode
 from app.auth.client_certificate import ClientCertificate
 from app.auth.identities import Identities
 from app.auth.principal import ANYONE, Principal
+from app.auth.refused_caller import RefusedCallerError
 from app.auth.stored_tokens import StoredTokens
 from app.auth.tokens import TOKEN_BYTES_MAX, TokenTable, bearer_token
 from cluster.errors import ServerError
@@ -69,7 +70,7 @@ class Callers:
 
     def of(self, authorization: str | None, certificate: ClientCertificate | None = None) -> Principal:
         """Who sent this Authorization header, on a connection with that certificate. Raises ServerError
-        UNAUTHENTICATED, TOKEN_EXPIRED, KEYS_UNAVAILABLE."""
+        UNAUTHENTICATED, TOKEN_EXPIRED, KEYS_UNAVAILABLE; RefusedCallerError where it is known who it is."""
         tokens = self._tokens
         if tokens is None:
             return ANYONE
@@ -81,7 +82,7 @@ class Callers:
             principal = self._of_token(bearer_token(authorization, bytes_max=self._token_bytes_max), tokens, now_ms)
         if principal.expires_at_ms is not None and principal.expires_at_ms <= now_ms:
             what = "token" if authorization is not None else "certificate"
-            raise ServerError(ProblemCode.TOKEN_EXPIRED, f"the {what} has expired")
+            raise RefusedCallerError(ProblemCode.TOKEN_EXPIRED, f"the {what} has expired", principal)
         return self._enforcement.of(principal)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:

@@ -59,6 +59,11 @@ class Identities:
         return _principal(PrincipalKind.CERTIFICATE, name, found, rights, certificate.ends_at_ms)
 
 
+def signed_name(name: str) -> Principal:
+    """Whom an issuer has named so, without anything that they may do."""
+    return Principal(JWT_PREFIX + name, rights_of(()), kind=PrincipalKind.JWT)
+
+
 NO_IDENTITIES = Identities()
 
 

@@ -10,8 +10,9 @@ from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from acklog.wire.problems import ProblemCode
-from app.auth.identities import Identities
+from app.auth.identities import Identities, signed_name
 from app.auth.principal import Principal
+from app.auth.refused_caller import RefusedCallerError
 from app.jwt.expected_claims import ExpectedClaims
 from app.jwt.jwt_refused import JwtRefusal, JwtRefusedError
 from app.jwt.key_set import KeySet
@@ -99,7 +100,7 @@ class IssuerTokens:
         try:
             return identities.of_claims(bearer.name, claims, expires_at_ms=bearer.expires_at_ms)
         except ServerError as error:
-            raise JwtRefusedError(JwtRefusal.RULES, error.detail, told=error.detail) from None
+            raise JwtRefusedError(JwtRefusal.RULES, error.detail, told=error.detail, name=bearer.name) from None
 
     def _answer_to(self, refusal: JwtRefusedError, token: str, now_ms: int) -> ServerError:
         """Of a signature that is not the issuer's nothing is told. A key that is not known may be a new one: whoever
@@ -108,6 +109,8 @@ class IssuerTokens:
         if wait_ms is not None:
             return _keys_unavailable("the token names a key that is looked for", wait_ms)
         code = ProblemCode.TOKEN_EXPIRED if refusal.reason is JwtRefusal.EXPIRED else ProblemCode.UNAUTHENTICATED
+        if refusal.name:
+            return RefusedCallerError(code, refusal.told, signed_name(refusal.name))
         return ServerError(code, refusal.told or "the token is not known")
 
     def _wait_ms(self, token: str, now_ms: int) -> int | None:

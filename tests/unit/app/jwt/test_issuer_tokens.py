@@ -10,6 +10,8 @@ from structlog.testing import capture_logs
 from acklog.wire.problems import ProblemCode
 from app.auth.callers import Callers, Enforced
 from app.auth.client_certificate import ClientCertificate
+from app.auth.principal import PrincipalKind
+from app.auth.refused_caller import RefusedCallerError
 from app.auth.stored_tokens import StoredTokens
 from app.auth.tokens import TOKEN_BYTES_MAX, TokenTable, parse_token_table
 from app.configuration.jwt_options import JWT_ALGORITHMS
@@ -263,6 +265,34 @@ async def test_who_has_a_token_of_the_issuers_is_told_what_is_wrong(
     assert said in refusal.detail
 
 
+@pytest.mark.parametrize(
+    "changes", [{"exp": NOW_S - 60}, {"nbf": NOW_S + 3600}, {"iat": NOW_S + 3600}, {"exp": None}, {"tenant": "a.b"}]
+)
+async def test_of_what_the_issuer_has_signed_for_us_it_is_known_whose_it_is(
+    world: World, changes: dict[str, object]
+) -> None:
+    refusal = world.refusal_of(token(**changes))
+    assert isinstance(refusal, RefusedCallerError)
+    assert (refusal.principal.name, refusal.principal.kind) == ("jwt:alice", PrincipalKind.JWT)
+    assert not refusal.principal.rights.rights
+
+
+async def test_one_that_was_good_is_still_known(world: World) -> None:
+    shown = token()
+    world.callers.of(f"Bearer {shown}")
+    await world.clock.advance_ms(60_000 + LEEWAY_MS)
+    refusal = world.refusal_of(shown)
+    assert isinstance(refusal, RefusedCallerError)
+    assert refusal.principal.name == "jwt:alice"
+
+
+@pytest.mark.parametrize("changes", [{"iss": "https://j"}, {"aud": "other"}, {"sub": None}])
+async def test_of_what_was_signed_for_others_it_is_not(world: World, changes: dict[str, object]) -> None:
+    assert not isinstance(world.refusal_of(token(**changes)), RefusedCallerError)
+    made_up = signed_token({**CLAIMS, "exp": NOW_S - 60}, SECOND, "first")
+    assert not isinstance(world.refusal_of(made_up), RefusedCallerError)
+
+
 async def test_who_makes_one_up_is_told_nothing(world: World) -> None:
     made_up = [
         signed_token({"iss": "https://i"}, SECOND, "first"),
@@ -320,6 +350,7 @@ async def test_a_certificate_ends_on_an_open_connection(world: World) -> None:
     await world.clock.advance_ms(999)
     assert world.callers.of(None, CERTIFICATE)
     await world.clock.advance_ms(1)
-    with pytest.raises(ServerError, match="certificate has expired") as refused:
+    with pytest.raises(RefusedCallerError, match="certificate has expired") as refused:
         world.callers.of(None, CERTIFICATE)
     assert refused.value.code is ProblemCode.TOKEN_EXPIRED
+    assert refused.value.principal.name == "certificate:acklog://client/billing"
