@@ -9,10 +9,10 @@ from starlette.types import Receive, Scope
 from acklog.wire.problems import ProblemCode
 from app.audit.audit_record import AuditRecord, AuditResult
 from app.auth.principal import Principal
-from app.auth.refused_caller import RefusedCallerError
 from app.http.audit.act import ACT, Act
 from app.http.audit.problem_facts import ProblemFacts, problem_facts
 from app.http.audit.request_facts import facts_of
+from app.http.exchange.caller_refusal import refused_principal
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from cluster.errors import ServerError
@@ -73,7 +73,5 @@ class RefusalWatch:
     def _principal(self, scope: Scope, receive: Receive) -> Principal | None:
         try:
             return principal_of(RequestHeaders(Request(scope, receive)), self._services.callers)
-        except RefusedCallerError as error:
-            return error.principal
         except ServerError:
-            return None
+            return refused_principal(scope)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from app.auth.callers import Callers
 from app.auth.principal import Principal
-from app.http.exchange.request import RequestHeaders, principal_of
+from app.http.exchange.request import RequestHeaders, principal_now, principal_of
 from cluster.errors import ServerError
 
 LOOKED_AHEAD_MS = 60_000
@@ -35,7 +35,7 @@ class CallerStanding:
             nonlocal timer
             stop_timer()
             try:
-                left_ms = self._callers.ms_left(principal_of(self._headers, self._callers))
+                left_ms = self._callers.ms_left(principal_now(self._headers, self._callers))
             except ServerError as error:
                 on_refused(error)
                 return
