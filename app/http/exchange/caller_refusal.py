@@ -1,5 +1,5 @@
-"""That somebody was not let in, for as long as their request lasts: who asks again hears the same, and what was shown is
-looked at once."""
+"""That somebody was not let in, for as long as their request lasts: who asks again hears the same, and what was shown
+is looked at once."""
 
 from typing import NamedTuple
 
