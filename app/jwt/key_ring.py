@@ -52,7 +52,9 @@ class KeyRing:
         return max(0, self._found_at_ms + self._settings.good_ms - now_ms)
 
     def next_look_ms(self, now_ms: int) -> int:
-        """How long until the next look is due, 0 where it is."""
+        """How long until the next look is due, 0 where it is. While one is under way none is."""
+        if self._is_looking:
+            return self._settings.pause_ms
         if self._began_at_ms is None:
             return 0
         interval_ms = self._settings.pause_ms

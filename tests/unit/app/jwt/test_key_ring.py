@@ -141,3 +141,12 @@ def test_so_many_keys_that_were_named_are_remembered() -> None:
     assert ring.wait_ms("1", 101) is None
     assert ring.wait_ms(str(NAMED_KEYS_MAX), 101) is None
     assert ring.wait_ms("0", 101) == 99
+
+
+def test_while_one_is_under_way_none_is_due() -> None:
+    """Else a watch that asks again at once would keep the loop from ever ending that look."""
+    ring = ring_with(FIRST)
+    ring.began(1000)
+    assert ring.next_look_ms(1000 + 5000) == 100
+    ring.found(FIRST, 6000)
+    assert ring.next_look_ms(6000) == 0
