@@ -7,7 +7,7 @@ It is processor time, so a machine that is busy with something else changes litt
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from rich.console import Console
@@ -49,8 +49,11 @@ class _PublishedKeys:
     def keys(self) -> KeySet | None:
         return self._keys
 
-    def is_worth_waiting(self) -> bool:
-        return False
+    def wait_ms(self, key_id: str | None) -> int | None:
+        return None
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
 
 
 def callers() -> Callers:

@@ -17,7 +17,8 @@ def issuer_checks(metrics: ServerMetrics) -> Iterator[Check]:
 
 
 def _of_keys(left_s: float, *, age_s: float) -> Check:
-    advice = "See why in the server's log (issuer_keys_not_read), and whether the server reaches the issuer."
+    events = "issuer_keys_not_read, issuer_has_no_keys"
+    advice = f"See why in the server's log ({events}), and whether the server reaches the issuer."
     if left_s <= 0:
         return fail(NAME, "no key of the issuer is good: its tokens are refused with 503", advice)
     finding = f"the issuer's keys were read {duration_text(round(age_s * 1000))} ago"

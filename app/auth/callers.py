@@ -8,6 +8,7 @@ from app.auth.access_key import AccessKey
 from app.auth.client_certificate import ClientCertificate
 from app.auth.identities import Identities
 from app.auth.principal import ANYONE, Principal
+from app.auth.refused_caller import RefusedCallerError
 from app.auth.stored_tokens import StoredTokens
 from app.auth.tokens import TOKEN_BYTES_MAX, TokenTable, bearer_token
 from cluster.errors import ServerError
@@ -38,6 +39,10 @@ class SignedTokens(Protocol):
         KEYS_UNAVAILABLE."""
         ...
 
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call it when others may be let in than before; returns how to stop that."""
+        ...
+
 
 class Callers:
     """`tokens` None: nobody is asked for one. That is the process's own decision, when it starts: what is stored has no
@@ -66,7 +71,7 @@ class Callers:
 
     def of(self, authorization: str | None, certificate: ClientCertificate | None = None) -> Principal:
         """Who sent this Authorization header, on a connection with that certificate. Raises ServerError
-        UNAUTHENTICATED, TOKEN_EXPIRED, KEYS_UNAVAILABLE."""
+        UNAUTHENTICATED, TOKEN_EXPIRED, KEYS_UNAVAILABLE; RefusedCallerError where it is known who it is."""
         tokens = self._tokens
         if tokens is None:
             return ANYONE
@@ -94,7 +99,9 @@ class Callers:
         """Call it when others may be let in than before; returns how to stop that."""
         if self._tokens is None:
             return lambda: None
-        stops = self._stored.subscribe(listener), self._tokens.listeners.add(listener)
+        stops = [self._stored.subscribe(listener), self._tokens.listeners.add(listener)]
+        if self._signed is not None:
+            stops.append(self._signed.subscribe(listener))
 
         def stop() -> None:
             for each in stops:
@@ -107,9 +114,9 @@ class Callers:
         return None if principal.expires_at_ms is None else principal.expires_at_ms - self._clock.now_ms()
 
     def _let_in(self, principal: Principal, now_ms: int, *, what: str) -> Principal:
-        """Raises ServerError TOKEN_EXPIRED."""
+        """Raises RefusedCallerError TOKEN_EXPIRED."""
         if principal.expires_at_ms is not None and principal.expires_at_ms <= now_ms:
-            raise ServerError(ProblemCode.TOKEN_EXPIRED, f"the {what} has expired")
+            raise RefusedCallerError(ProblemCode.TOKEN_EXPIRED, f"the {what} has expired", principal)
         return self._enforcement.of(principal)
 
     def _of_token(self, token: str, tokens: TokenTable, now_ms: int) -> Principal:

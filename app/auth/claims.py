@@ -1,6 +1,6 @@
 """What a signed token says of who shows it, as texts that rules can be compared with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 Claims = Mapping[str, object]
 
@@ -14,11 +14,19 @@ def texts_of(claims: Claims, path: str) -> tuple[str, ...]:
 
     `path` is the claim's name, which may have dots itself (`https://example.org/roles`), or leads through objects.
     """
+    return tuple(text for text in map(_text_of, _values_of(claims, path)) if text is not None)
+
+
+def is_beyond_texts(claims: Claims, path: str) -> bool:
+    """Whether the claim says something that is no value: a fraction, an object, a list in a list."""
+    return any(value is not None and _text_of(value) is None for value in _values_of(claims, path))
+
+
+def _values_of(claims: Claims, path: str) -> Sequence[object]:
     value = claims[path] if path in claims else _at_end_of(claims, path)
     if isinstance(value, str) and path in _WORD_LISTS:
-        return tuple(value.split())
-    values = value if isinstance(value, list) else [value]
-    return tuple(text for text in map(_text_of, values) if text is not None)
+        return value.split()
+    return value if isinstance(value, list) else [value]
 
 
 def _at_end_of(claims: Claims, path: str) -> object:

@@ -35,8 +35,8 @@ class Identities:
     def of_claims(self, name: str, claims: Claims, *, expires_at_ms: int) -> Principal:
         """One without any right where no rule is for these claims. Raises ServerError UNAUTHENTICATED where a rule is,
         and cannot be applied: a right that denies something must not get lost."""
-        found = [rule for rule in self.rules if rule.is_for_claims(claims)]
         try:
+            found = [rule for rule in self.rules if rule.is_for_claims(claims)]
             rights = [right for rule in found for right in rule.rights_with(claims)]
         except ClaimUnusableError as error:
             raise ServerError(ProblemCode.UNAUTHENTICATED, str(error)) from None
@@ -57,6 +57,11 @@ class Identities:
         rights = [right for rule in found for right in rule.rights]
         name = CERTIFICATE_PREFIX + certificate.name
         return _principal(PrincipalKind.CERTIFICATE, name, found, rights, certificate.ends_at_ms)
+
+
+def signed_name(name: str) -> Principal:
+    """Whom an issuer has named so, without anything that they may do."""
+    return Principal(JWT_PREFIX + name, rights_of(()), kind=PrincipalKind.JWT)
 
 
 NO_IDENTITIES = Identities()

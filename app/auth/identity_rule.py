@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from app.auth.claim_patterns import claims_named_in, filled
-from app.auth.claims import Claims, texts_of
+from app.auth.claim_patterns import ClaimUnusableError, claims_named_in, filled
+from app.auth.claims import Claims, is_beyond_texts, texts_of
 from app.auth.client_certificate import ClientCertificate
 from app.auth.principal import TokenQuotas
-from app.auth.right import Right
+from app.auth.right import Effect, Right
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,17 @@ class IdentityRule:
     quotas: TokenQuotas | None = None
 
     def is_for_claims(self, claims: Claims) -> bool:
-        return bool(self.conditions) and all(each.is_met_by(claims) for each in self.conditions)
+        """Raises ClaimUnusableError where nobody can say so, and the rule denies something: that must not get lost."""
+        unmet = [each.path for each in self.conditions if not each.is_met_by(claims)]
+        if not unmet:
+            return bool(self.conditions)
+        is_certain = any(not is_beyond_texts(claims, path) for path in unmet)
+        if not is_certain and any(right.effect is Effect.DENY for right in self.rights):
+            detail = (
+                "is neither a text nor a whole number nor true or false, and a rule that denies something asks for it"
+            )
+            raise ClaimUnusableError(f"the token's claim {unmet[0]!r} {detail}")
+        return False
 
     def is_for_certificate(self, certificate: ClientCertificate) -> bool:
         return _is_like(certificate.name, self.certificates)

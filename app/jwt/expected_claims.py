@@ -28,17 +28,25 @@ class ExpectedClaims:
             raise _refused(JwtRefusal.ISSUER, "the token is another issuer's")
         if not self._is_for_us(claims.get("aud")):
             raise _refused(JwtRefusal.AUDIENCE, "the token is for another audience")
+        name = self._name_in(claims)
+        try:
+            return Bearer(name, self._expires_at_ms(claims, now_ms))
+        except JwtRefusedError as refusal:
+            raise _refused(refusal.reason, refusal.told, name) from None
+
+    def _expires_at_ms(self, claims: Claims, now_ms: int) -> int:
+        """Raises JwtRefusedError where it is not good by now."""
         ends_at_ms = _time_ms(claims, "exp")
         if ends_at_ms is None:
             raise _refused(JwtRefusal.CLAIMS, "the token does not say when it ends (exp)")
         expires_at_ms = ends_at_ms + self.leeway_ms
         if expires_at_ms <= now_ms:
             raise _refused(JwtRefusal.EXPIRED, "the token has expired")
-        for name in ("nbf", "iat"):
-            begins_at_ms = _time_ms(claims, name)
+        for claim in ("nbf", "iat"):
+            begins_at_ms = _time_ms(claims, claim)
             if begins_at_ms is not None and begins_at_ms - self.leeway_ms > now_ms:
-                raise _refused(JwtRefusal.NOT_YET_VALID, f"the token is not valid yet ({name})")
-        return Bearer(self._name_in(claims), expires_at_ms)
+                raise _refused(JwtRefusal.NOT_YET_VALID, f"the token is not valid yet ({claim})")
+        return expires_at_ms
 
     def _is_for_us(self, audience: object) -> bool:
         named = audience if isinstance(audience, list) else [audience]
@@ -70,5 +78,5 @@ def _time_ms(claims: Claims, name: str) -> int | None:
     raise _refused(JwtRefusal.CLAIMS, f"the token's claim {name!r} is no time")
 
 
-def _refused(reason: JwtRefusal, told: str) -> JwtRefusedError:
-    return JwtRefusedError(reason, told, told=told)
+def _refused(reason: JwtRefusal, told: str, name: str = "") -> JwtRefusedError:
+    return JwtRefusedError(reason, told, told=told, name=name)

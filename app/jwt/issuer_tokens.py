@@ -5,17 +5,19 @@ it ends, by its digest. What is remembered is what the keys and the rules of tha
 looked at anew.
 """
 
+from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from acklog.wire.problems import ProblemCode
-from app.auth.identities import Identities
+from app.auth.identities import Identities, signed_name
 from app.auth.principal import Principal
+from app.auth.refused_caller import RefusedCallerError
 from app.jwt.expected_claims import ExpectedClaims
 from app.jwt.jwt_refused import JwtRefusal, JwtRefusedError
 from app.jwt.key_set import KeySet
 from app.jwt.refused_jwts import RefusedJwts
-from app.jwt.signature import header_of, signed_claims
+from app.jwt.signature import header_of, signed_claims, unverified_claims
 from cluster.errors import ServerError
 
 RETRY_AFTER_MS = 1_000
@@ -27,7 +29,9 @@ class Keys(Protocol):
 
     def keys(self) -> KeySet | None: ...
 
-    def is_worth_waiting(self) -> bool: ...
+    def wait_ms(self, key_id: str | None) -> int | None: ...
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]: ...
 
 
 class _Known(NamedTuple):
@@ -78,9 +82,13 @@ class IssuerTokens:
         except JwtRefusedError as refusal:
             self._cached.pop(digest, None)
             self._refused.note(refusal)
-            raise self._answer_to(refusal) from None
+            raise self._answer_to(refusal, token, now_ms) from None
         self._remember(digest, _Known(keys, identities, principal))
         return principal
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call it when the issuer has other keys; returns how to stop that."""
+        return self._keys.subscribe(listener)
 
     def _principal(self, token: str, keys: KeySet, identities: Identities, now_ms: int) -> Principal:
         """Raises JwtRefusedError."""
@@ -92,15 +100,26 @@ class IssuerTokens:
         try:
             return identities.of_claims(bearer.name, claims, expires_at_ms=bearer.expires_at_ms)
         except ServerError as error:
-            raise JwtRefusedError(JwtRefusal.RULES, error.detail, told=error.detail) from None
+            raise JwtRefusedError(JwtRefusal.RULES, error.detail, told=error.detail, name=bearer.name) from None
 
-    def _answer_to(self, refusal: JwtRefusedError) -> ServerError:
+    def _answer_to(self, refusal: JwtRefusedError, token: str, now_ms: int) -> ServerError:
         """Of a signature that is not the issuer's nothing is told. A key that is not known may be a new one: whoever
         looks for it again in a moment finds it, if there is one."""
-        if refusal.reason is JwtRefusal.KEY and self._keys.is_worth_waiting():
-            return _keys_unavailable("the token names a key that is being looked for")
+        wait_ms = self._wait_ms(token, now_ms) if refusal.reason is JwtRefusal.KEY else None
+        if wait_ms is not None:
+            return _keys_unavailable("the token names a key that is looked for", wait_ms)
         code = ProblemCode.TOKEN_EXPIRED if refusal.reason is JwtRefusal.EXPIRED else ProblemCode.UNAUTHENTICATED
+        if refusal.name:
+            return RefusedCallerError(code, refusal.told, signed_name(refusal.name))
         return ServerError(code, refusal.told or "the token is not known")
+
+    def _wait_ms(self, token: str, now_ms: int) -> int | None:
+        """How long until its key may be known; None where that is told already, or no key would make it good."""
+        try:
+            self._expected.check(unverified_claims(token), now_ms)
+        except JwtRefusedError:
+            return None
+        return self._keys.wait_ms(header_of(token, self._algorithms).key_id)
 
     def _remember(self, digest: bytes, known: _Known) -> None:
         self._cached.pop(digest, None)
@@ -109,5 +128,6 @@ class IssuerTokens:
         self._cached[digest] = known
 
 
-def _keys_unavailable(detail: str) -> ServerError:
-    return ServerError(ProblemCode.KEYS_UNAVAILABLE, f"{detail}: ask again", retry_after_ms=RETRY_AFTER_MS)
+def _keys_unavailable(detail: str, wait_ms: int = 0) -> ServerError:
+    retry_after_ms = max(RETRY_AFTER_MS, wait_ms)
+    return ServerError(ProblemCode.KEYS_UNAVAILABLE, f"{detail}: ask again", retry_after_ms=retry_after_ms)

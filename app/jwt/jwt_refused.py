@@ -21,9 +21,10 @@ class JwtRefusal(Enum):
 
 class JwtRefusedError(Exception):
     """The text is for the log. Up to the signature it is nobody's: whoever made it up learns nothing of it. `told` is
-    for who shows a token that the issuer has signed."""
+    for who shows a token that the issuer has signed; `name` is whose it is, where it was signed for us."""
 
-    def __init__(self, reason: JwtRefusal, detail: str, *, told: str = "") -> None:
+    def __init__(self, reason: JwtRefusal, detail: str, *, told: str = "", name: str = "") -> None:
         super().__init__(detail)
         self.reason = reason
         self.told = told
+        self.name = name

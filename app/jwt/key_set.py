@@ -82,7 +82,8 @@ class _KeySetDocument(msgspec.Struct):
 
 
 def parse_key_set(content: bytes) -> KeySet:
-    """What is of no use here (for encryption, of another kind, too short) is passed over. Raises KeySetError."""
+    """What is of no use here (for encryption, of another kind, too short) is passed over. Where nothing is left the set
+    is empty: its issuer has withdrawn what it had. Raises KeySetError for what is no set."""
     if len(content) > KEY_SET_BYTES_MAX:
         raise KeySetError(f"it has more than {KEY_SET_BYTES_MAX} bytes")
     try:
@@ -92,8 +93,6 @@ def parse_key_set(content: bytes) -> KeySet:
     if len(entries) > KEYS_MAX:
         raise KeySetError(f"it has {len(entries)} keys, the limit is {KEYS_MAX}")
     keys = [key for entry in entries if (key := _key_of(entry)) is not None]
-    if not keys:
-        raise KeySetError("it has no key that signatures can be checked with")
     return KeySet(keys, content)
 
 

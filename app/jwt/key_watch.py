@@ -1,12 +1,14 @@
 """Looks for the issuer's keys: at the start, as they grow old, and when a token names one that is not known."""
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
 from app.jwt.key_ring import KeyRing
 from app.jwt.key_set import KeySet, KeySetError, parse_key_set
 from app.jwt.key_source import KeySource, KeySourceError
+from cluster.metadata.listeners import Listeners
 from cluster.ports.clock import Clock
 
 _log = structlog.get_logger(__name__)
@@ -25,6 +27,7 @@ class KeyWatch:
         self._watching: asyncio.Task[None] | None = None
         self._extra: asyncio.Task[None] | None = None
         self._failure: str | None = None
+        self._listeners = Listeners()
 
     async def start(self) -> None:
         """After a first look. An issuer that does not answer keeps nobody from starting: until it does, its tokens are
@@ -42,14 +45,18 @@ class KeyWatch:
         """Those that are good now."""
         return self._ring.keys_at(self._clock.monotonic_ms())
 
-    def is_worth_waiting(self) -> bool:
-        """Somebody shows a token of a key that is not known: whether a look is under way that may find it. One begins
-        unless the last one began a moment ago."""
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call it when the issuer has other keys; returns how to stop that."""
+        return self._listeners.add(listener)
+
+    def wait_ms(self, key_id: str | None) -> int | None:
+        """Somebody shows a token of a key that is not known: when to come again, or None, as `KeyRing.wait_ms` has it.
+        A look begins unless the last one began a moment ago."""
+        wait_ms = self._ring.wait_ms(key_id, self._clock.monotonic_ms())
         is_begun = self._ring.is_looking or (self._extra is not None and not self._extra.done())
-        if is_begun or not self._ring.may_look(self._clock.monotonic_ms()):
-            return is_begun
-        self._extra = asyncio.create_task(self._look(), name="a look for a key")
-        return True
+        if wait_ms == 0 and not is_begun:
+            self._extra = asyncio.create_task(self._look(), name="a look for a key")
+        return wait_ms
 
     async def _watch(self) -> None:
         while True:
@@ -76,7 +83,14 @@ class KeyWatch:
     def _take(self, keys: KeySet) -> None:
         self._failure = None
         if self._ring.found(keys, self._clock.monotonic_ms()):
+            self._say_of(keys)
+            self._listeners.tell()
+
+    def _say_of(self, keys: KeySet) -> None:
+        if keys:
             _log.info("issuer_keys_read", issuer=self._issuer, keys=len(keys))
+        else:
+            _log.error("issuer_has_no_keys", issuer=self._issuer)
 
     def _note_failure(self, why: str) -> None:
         self._ring.failed()

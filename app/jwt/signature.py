@@ -1,17 +1,21 @@
 """Who has signed a token: its header says which key to try, and nothing else of it counts before that key is found to
 fit."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jwt
-import msgspec
+from jwt.utils import base64url_decode
 
 from app.auth.claims import Claims
 from app.jwt.jwt_refused import JwtRefusal, JwtRefusedError
 from app.jwt.key_set import KEY_ID_LENGTH_MAX, KeySet
+from app.jwt.plain_object import PlainObjectError, plain_object
 
 _JWS = jwt.PyJWS()
-"""Takes one spelling of a token, and no header with an extension that it would have to understand."""
+"""Takes one spelling of a token but for padding, and no header with an extension that it would have to understand."""
+
+_PADDING = "="
+"""Has no place in a token (RFC 7515, 2), and would make a second spelling of it."""
 
 
 class JwtHeader(NamedTuple):
@@ -24,8 +28,11 @@ class JwtHeader(NamedTuple):
 
 def header_of(token: str, algorithms: tuple[str, ...]) -> JwtHeader:
     """Raises JwtRefusedError."""
+    if _PADDING in token:
+        raise JwtRefusedError(JwtRefusal.FORM, "a part of it has padding")
     try:
-        header: dict[str, Any] = _JWS.get_unverified_header(token)
+        _JWS.get_unverified_header(token)
+        header = plain_object(base64url_decode(token.partition(".")[0]))
     except (jwt.PyJWTError, ValueError, RecursionError) as error:
         raise JwtRefusedError(JwtRefusal.FORM, f"its header cannot be read: {error}") from None
     algorithm, key_id = header.get("alg"), header.get("kid")
@@ -50,8 +57,19 @@ def signed_claims(token: str, header: JwtHeader, keys: KeySet) -> Claims:
     raise JwtRefusedError(JwtRefusal.SIGNATURE, "it is not signed with the key that it names")
 
 
+def unverified_claims(token: str) -> Claims:
+    """What it says, whoever has made it up: good for nothing but to see whether it is worth looking for its key. Raises
+    JwtRefusedError."""
+    try:
+        payload = _JWS.decode_complete(token, options={"verify_signature": False})["payload"]
+    except (jwt.PyJWTError, ValueError, RecursionError) as error:
+        raise JwtRefusedError(JwtRefusal.FORM, f"it cannot be read: {error}") from None
+    return _claims_in(payload)
+
+
 def _claims_in(payload: bytes) -> Claims:
     try:
-        return msgspec.json.decode(payload, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise JwtRefusedError(JwtRefusal.CLAIMS, "it holds no claims", told="the token holds no claims") from None
+        return plain_object(payload)
+    except PlainObjectError as error:
+        told = f"the token holds no claims: {error}"
+        raise JwtRefusedError(JwtRefusal.CLAIMS, told, told=told) from None

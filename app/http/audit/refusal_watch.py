@@ -16,6 +16,7 @@ from app.http.audit.act import ACT, Act
 from app.http.audit.problem_facts import ProblemFacts, problem_facts
 from app.http.audit.refused_things import tell_about, told_about
 from app.http.audit.request_facts import facts_of
+from app.http.exchange.caller_refusal import refused_principal
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from cluster.errors import ServerError
@@ -103,7 +104,7 @@ class RefusalWatch:
         try:
             return principal_of(RequestHeaders(Request(scope, receive)), self._services.callers)
         except ServerError:
-            return None
+            return refused_principal(scope)
 
 
 def _is_refusal(result: ServerError | None) -> bool:

@@ -1,7 +1,7 @@
 """Whether a request that waits would still be let in: none must get what was sent after its token was revoked.
 
-Who asks is found out when a request begins, and again for one that waits when tokens change, and when its own has
-come to its end. What it may do is not asked again: rights that have changed are for the next request.
+Who asks is found out when a request begins, and again for one that waits when tokens or an issuer's keys change, and
+when its own has come to its end. What it may do is not asked again: rights that have changed are for the next request.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from functools import partial
 
 from app.auth.callers import Callers
 from app.auth.principal import Principal
-from app.http.exchange.request import RequestHeaders, principal_of
+from app.http.exchange.request import RequestHeaders, principal_now, principal_of
 from cluster.errors import ServerError
 
 LOOKED_AHEAD_MS = 60_000
@@ -25,33 +25,41 @@ class RequestStanding:
         judged: Callable[[], Principal],
         callers: Callers,
         *,
+        first: Principal | None = None,
         refusals: tuple[type[Exception], ...] = (ServerError,),
     ) -> None:
-        """Raises what `judged` does."""
+        """`first` is who asks, where that is known already. Raises what `judged` does."""
         self._judged = judged
         self._callers = callers
         self._refusals = refusals
-        self.principal: Principal = judged()
+        self.principal: Principal = judged() if first is None else first
 
     def watch(self, on_refused: Callable[[Exception], None]) -> Callable[[], None]:
         """Call `on_refused` where it would not be let in any more, be it already now; returns how to stop that."""
+        timer: asyncio.TimerHandle | None = None
+
+        def stop_timer() -> None:
+            if timer is not None:
+                timer.cancel()
 
         def judge() -> None:
+            nonlocal timer
+            stop_timer()
             try:
-                self._judged()
+                left_ms = self._callers.ms_left(self._judged())
             except self._refusals as error:
                 on_refused(error)
+                return
+            # Armed until it is refused: loops fire up to a millisecond too early, and the clock may be set back.
+            if left_ms is not None and left_ms <= LOOKED_AHEAD_MS:
+                timer = asyncio.get_running_loop().call_later(max(1, left_ms) / 1000, judge)
 
         judge()
         unsubscribe = self._callers.subscribe(judge)
-        left_ms = self._callers.ms_left(self.principal)
-        if left_ms is None or left_ms > LOOKED_AHEAD_MS:
-            return unsubscribe
-        timer = asyncio.get_running_loop().call_later(max(0, left_ms) / 1000, judge)
 
         def stop() -> None:
             unsubscribe()
-            timer.cancel()
+            stop_timer()
 
         return stop
 
@@ -59,4 +67,4 @@ class RequestStanding:
 class CallerStanding(RequestStanding):
     def __init__(self, headers: RequestHeaders, callers: Callers) -> None:
         """By a token or a certificate. Raises ServerError as `principal_of` does."""
-        super().__init__(partial(principal_of, headers, callers), callers)
+        super().__init__(partial(principal_now, headers, callers), callers, first=principal_of(headers, callers))

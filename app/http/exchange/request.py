@@ -5,7 +5,9 @@ from starlette.requests import Request
 from app.auth.callers import Callers
 from app.auth.client_certificate import ClientCertificate
 from app.auth.principal import Principal
+from app.http.exchange.caller_refusal import CALLER, CallerRefusal, refusal_of
 from app.http.exchange.trace_context import trace_context_of
+from cluster.errors import ServerError
 
 CERTIFICATE = "acklog.certificate"
 """Where the server puts the certificate of a request's connection in its scope, if there is one."""
@@ -15,9 +17,10 @@ class RequestHeaders:
     """A request's headers by lower-case name. The framework's own mapping goes through the list for every lookup,
     which costs a single send more than its parsing does."""
 
-    __slots__ = ("_all", "_by_name", "certificate")
+    __slots__ = ("_all", "_by_name", "certificate", "scope")
 
     def __init__(self, request: Request) -> None:
+        self.scope = request.scope
         self._all: list[tuple[bytes, bytes]] = request.scope["headers"]
         self._by_name: dict[bytes, bytes] = dict(self._all)
         self.certificate: ClientCertificate | None = request.scope.get(CERTIFICATE)
@@ -36,5 +39,23 @@ class RequestHeaders:
 
 
 def principal_of(headers: RequestHeaders, callers: Callers) -> Principal:
-    """Raises ServerError UNAUTHENTICATED, TOKEN_EXPIRED, KEYS_UNAVAILABLE."""
+    """Who asks, found out once a request. Raises ServerError UNAUTHENTICATED, TOKEN_EXPIRED, KEYS_UNAVAILABLE."""
+    caller = headers.scope.get(CALLER)
+    if caller is None:
+        caller = headers.scope[CALLER] = _caller_of(headers, callers)
+    if isinstance(caller, CallerRefusal):
+        raise caller.error()
+    principal: Principal = caller
+    return principal
+
+
+def principal_now(headers: RequestHeaders, callers: Callers) -> Principal:
+    """Who asks, found out anew: for a request that has waited. Raises as `principal_of` does."""
     return callers.of(headers.get(b"authorization"), headers.certificate)
+
+
+def _caller_of(headers: RequestHeaders, callers: Callers) -> Principal | CallerRefusal:
+    try:
+        return principal_now(headers, callers)
+    except ServerError as error:
+        return refusal_of(error)

@@ -10,6 +10,7 @@ from http import HTTPStatus
 
 from app.configuration.server_settings import Settings
 from app.http.exchange.bytes_in_flight import Hold
+from app.http.exchange.caller_refusal import CALLER, CallerRefusal
 from app.http.protocol.limited_protocol import LimitedHttpProtocol, OnPageRefused
 from app.http.protocol.single_sends import METHOD, ROUTE, Headers, SingleSends
 from app.http.protocol.web_guard import WebGuard
@@ -78,13 +79,15 @@ class SingleSendProtocol(LimitedHttpProtocol):
         self.judge_head(headers)
         if self._is_refused:
             return
+        refusal: CallerRefusal | None = None
         if self.url == _URL and self.parser.get_method() == _METHOD and self._may_begin():
-            hold = self.single_sends.takes(headers, self.certificate)
-            if hold is not None:
+            taken = self.single_sends.takes(headers, self.certificate)
+            if isinstance(taken, Hold):
                 self.end_head()
-                self._single_hold = hold
+                self._single_hold = taken
                 return
-        self._begin_ordinary()
+            refusal = taken
+        self._begin_ordinary(refusal)
 
     def on_body(self, body: bytes) -> None:
         if self._single_hold is None:
@@ -157,9 +160,11 @@ class SingleSendProtocol(LimitedHttpProtocol):
         self._begin_ordinary()
         super().on_body(bytes(body))
 
-    def _begin_ordinary(self) -> None:
+    def _begin_ordinary(self, refusal: CallerRefusal | None = None) -> None:
         url, headers, expect_100_continue = self.url, self.headers, self.expect_100_continue
         self.build_scope()
+        if refusal is not None:
+            self.scope[CALLER] = refusal  # type: ignore[literal-required]
         self.url, self.expect_100_continue = url, expect_100_continue
         self.headers.extend(headers)
         self.begin_request()

@@ -14,6 +14,7 @@ from app.auth.principal import Principal
 from app.calls.send_result import Placed
 from app.http.answers.send import placed_text
 from app.http.exchange.bytes_in_flight import Hold
+from app.http.exchange.caller_refusal import CallerRefusal, refusal_of
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.problems import problem_of
 from app.http.parsing.single import parse_single
@@ -69,9 +70,10 @@ class SingleSends:
         self._callers = services.callers
         self._bytes_in_flight = services.bytes_in_flight
 
-    def takes(self, headers: dict[bytes, bytes], certificate: ClientCertificate | None) -> Hold | None:
+    def takes(self, headers: dict[bytes, bytes], certificate: ClientCertificate | None) -> Hold | CallerRefusal | None:
         """What the request's body is to be counted in as it comes, if it may be a plain single send of somebody who
-        may send. (Who may not is told so by the application, which does not wait for the body either.)
+        may send. Who may not is told so by the application, which does not wait for the body either; that somebody is
+        not let in is returned, so that it is not found out again.
 
         `headers` are those of a `POST /messages` without a query, by lower-case name; `certificate` is that of its
         connection.
@@ -85,8 +87,8 @@ class SingleSends:
             return None
         try:
             principal = self._principal_of(headers, certificate)
-        except ServerError:
-            return None
+        except ServerError as error:
+            return refusal_of(error)
         return self._bytes_in_flight.hold(principal) if principal.may_somewhere(Action.SEND) else None
 
     def begin(self, body: bytes, hold: Hold, answer: Answer) -> bool:

@@ -1,6 +1,10 @@
 """What docs/security.md says of rights is what the server goes by."""
 
+import argparse
 import re
+import shlex
+
+import httpx2
 
 from acklog.wire.limits import (
     PATTERN_LENGTH_MAX,
@@ -21,6 +25,7 @@ from app.auth.scopes import Scope
 from app.auth.tokens import parse_token_table
 from app.auth.tried_rights import TOLD_MAX
 from app.configuration.jwt_options import JwtOptions
+from app.http.application import create_app
 from app.jwt.key_set import KEY_SET_BYTES_MAX, KEYS_MAX
 from app.sqs.signature.query_signature import EXPIRES_SECONDS_MAX
 from app.sqs.signature.signing_keys import SIGNING_KEYS_MAX
@@ -29,7 +34,10 @@ from app.sqs.sqs_error import SqsErrorCode
 from cluster.catalog.catalog_change import CatalogSettings
 from cluster.line_limit import LineLimitSettings
 from cluster.model.action import Action
+from tests.support.memory_gateway import MemoryWorld
 from tests.support.sqs_access import SqsGate
+from tests.unit.app.conftest import client_of
+from tests.unit.app.http.audit.audited_world import ADMIN, audited_world
 from tests.unit.docs.documents import read_document, section, table
 
 PAGE = read_document("security.md")
@@ -122,3 +130,30 @@ def test_what_it_says_of_stored_tokens() -> None:
     codes = [code for code in ProblemCode if "TOKEN" in code.name]
     errors = section(PAGE, "What errors mean")
     assert [code.name for code in codes if f"{code.status} `{code.name}`" not in errors] == []
+
+
+async def test_its_commands_do_what_they_are_said_to_do() -> None:
+    asked, first = re.findall(r"^```sh\n(.*?)^```", section(PAGE, "Stored tokens"), re.MULTILINE | re.DOTALL)
+    async with client_of(create_app(audited_world().gateway)) as client:
+        answers = [await _curl(client, line) for line in asked.splitlines()]
+        assert [each.status_code for each in answers] == [201, 200, 200, 204], [each.text for each in answers]
+    async with client_of(create_app(MemoryWorld().gateway)) as client:
+        [answer] = [await _curl(client, line) for line in first.splitlines()]
+        assert answer.json()["token"].startswith("ak_"), answer.text
+
+
+async def _curl(client: httpx2.AsyncClient, line: str) -> httpx2.Response:
+    """The request that this command would send, by an admin who has set the variables of which the page speaks."""
+    options = argparse.ArgumentParser()
+    for name in ("-X", "-d", "-H"):
+        options.add_argument(name)
+    options.add_argument("-s", action="store_true")
+    options.add_argument("url")
+    variables = {"$ACKLOG_URL": str(client.base_url).rstrip("/"), "$ACKLOG_TOKEN": ADMIN}
+    command = re.sub(r"\$\w+", lambda match: variables[match[0]], line)
+    program, *arguments = shlex.split(command, comments=True)
+    assert program == "curl"
+    found = options.parse_args(arguments)
+    name, _, value = (found.H or "").partition(": ")
+    method = found.X or ("GET" if found.d is None else "POST")
+    return await client.request(method, found.url, content=found.d, headers={name: value} if name else None)

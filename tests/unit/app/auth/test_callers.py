@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from acklog.wire.problems import ProblemCode
 from app.auth.callers import Callers, Enforced, Enforcement
 from app.auth.principal import ANYONE
+from app.auth.refused_caller import RefusedCallerError
 from app.auth.stored_tokens import StoredTokens
 from app.auth.tokens import parse_token_table
 from app.auth.tried_rights import TOLD_MAX, RightsOnTrial
@@ -48,9 +49,10 @@ async def test_a_token_of_the_file_expires_to_the_millisecond() -> None:
     await clock.advance_ms(999)
     assert callers.of(HEADER).name == "t"
     await clock.advance_ms(1)
-    with pytest.raises(ServerError, match="expired") as refused:
+    with pytest.raises(RefusedCallerError, match="expired") as refused:
         callers.of(HEADER)
     assert refused.value.code is ProblemCode.TOKEN_EXPIRED
+    assert refused.value.principal.name == "t", "it is known whose it was"
 
 
 def test_rights_on_trial_refuse_nobody_who_is_known() -> None:

@@ -111,6 +111,32 @@ def test_a_denial_does_not_get_lost_with_its_claim() -> None:
         rules.of_claims("alice", {"iss": "x"}, expires_at_ms=1)
 
 
+@pytest.mark.parametrize("value", [1.5, 3.0, {"a": 1}, [[]], [1.5], ["other", {"a": 1}], -1.5])
+@pytest.mark.parametrize("pattern", ["*", "1*", "risky"])
+def test_nor_does_it_where_its_claim_cannot_be_compared(value: object, pattern: str) -> None:
+    """A fraction, say, of which nobody can say whether it is like a pattern."""
+    everything = {"claims": {"iss": "*"}, "roles": ["consumer"], "topics": ["*"]}
+    denial = {"claims": {"iss": "x", "risk": pattern}, "rights": [{"deny": ["receive"], "topics": ["secret"]}]}
+    rules = rules_of(everything, denial)
+    if pattern == "*" and isinstance(value, list) and "other" in value:
+        who = rules.of_claims("alice", {"iss": "x", "risk": value}, expires_at_ms=1)
+        assert not who.may_on_topic(Action.RECEIVE, "secret"), "one value is enough"
+        return
+    with pytest.raises(ServerError, match="'risk'") as refused:
+        rules.of_claims("alice", {"iss": "x", "risk": value}, expires_at_ms=1)
+    assert refused.value.code is ProblemCode.UNAUTHENTICATED
+    who = rules.of_claims("alice", {"iss": "y", "risk": value}, expires_at_ms=1)
+    assert who.may_on_topic(Action.RECEIVE, "secret"), "another condition says that the rule is not for it"
+
+
+@pytest.mark.parametrize("claims", [{}, {"risk": None}, {"risk": []}, {"risk": [None]}, {"risk": "low"}])
+def test_a_denial_is_not_for_who_has_no_such_claim(claims: dict[str, object]) -> None:
+    everything = {"claims": {"iss": "*"}, "roles": ["consumer"], "topics": ["*"]}
+    denial = {"claims": {"risk": "high*"}, "rights": [{"deny": ["receive"], "topics": ["secret"]}]}
+    who = rules_of(everything, denial).of_claims("alice", {"iss": "x", **claims}, expires_at_ms=1)
+    assert who.may_on_topic(Action.RECEIVE, "secret")
+
+
 @given(st.text(max_size=300))
 def test_whatever_the_value_a_pattern_means_one_tenant(value: str) -> None:
     try:

@@ -1,23 +1,29 @@
 """Whose a signed token is, over time: keys and rules change, tokens end, and what is remembered is bounded."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
+from starlette.requests import Request
 from structlog.testing import capture_logs
 
 from acklog.wire.problems import ProblemCode
 from app.auth.callers import Callers, Enforced
 from app.auth.client_certificate import ClientCertificate
+from app.auth.principal import PrincipalKind
+from app.auth.refused_caller import RefusedCallerError
 from app.auth.stored_tokens import StoredTokens
 from app.auth.tokens import TOKEN_BYTES_MAX, TokenTable, parse_token_table
 from app.configuration.jwt_options import JWT_ALGORITHMS
+from app.http.exchange.caller_standing import CallerStanding
+from app.http.exchange.request import RequestHeaders
 from app.jwt.expected_claims import ExpectedClaims
-from app.jwt.issuer_tokens import IssuerTokens
+from app.jwt.issuer_tokens import RETRY_AFTER_MS, IssuerTokens
 from app.jwt.key_set import KeySet, parse_key_set
 from app.jwt.refused_jwts import RefusedJwts
 from cluster.errors import ServerError
 from cluster.line_limit import LineLimitSettings
+from cluster.metadata.listeners import Listeners
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.action import Action
 from cluster.stores.memory_store import MemoryStore
@@ -45,22 +51,31 @@ def key_set(**keys: object) -> KeySet:
 
 
 FIRST, SECOND = ec_key(), ec_key()
+CLAIMS = {"iss": "https://i", "aud": "acklog", "sub": "alice", "tenant": "acme", "exp": NOW_S + 60}
 
 
 class GivenKeys:
-    """What a watch would know. `looks` counts who asked for a look."""
+    """What a watch would know. `waited_for` are the keys that somebody asked about."""
 
     def __init__(self) -> None:
+        self.listeners = Listeners()
         self.known: KeySet | None = key_set(first=FIRST)
-        self.is_looking = False
-        self.looks = 0
+        self.wait: int | None = None
+        self.waited_for: list[str | None] = []
 
     def keys(self) -> KeySet | None:
         return self.known
 
-    def is_worth_waiting(self) -> bool:
-        self.looks += 1
-        return self.is_looking
+    def change_to(self, keys: KeySet) -> None:
+        self.known = keys
+        self.listeners.tell()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        return self.listeners.add(listener)
+
+    def wait_ms(self, key_id: str | None) -> int | None:
+        self.waited_for.append(key_id)
+        return self.wait
 
 
 class World:
@@ -96,8 +111,7 @@ def table_of(file: Mapping[str, object]) -> TokenTable:
 
 
 def token(**changes: object) -> str:
-    claims = {"iss": "https://i", "aud": "acklog", "sub": "alice", "tenant": "acme", "exp": NOW_S + 60, **changes}
-    return signed_token(claims, FIRST, "first")
+    return signed_token({**CLAIMS, **changes}, FIRST, "first")
 
 
 @pytest.fixture
@@ -142,6 +156,20 @@ async def test_a_key_that_is_gone_and_rules_that_are_others_count_at_once(world:
     assert world.callers.of(f"Bearer {shown}").name == "jwt:alice"
 
 
+async def test_a_request_that_waits_ends_when_the_issuer_takes_its_key_back(world: World) -> None:
+    headers = [(b"authorization", f"Bearer {token()}".encode())]
+    standing = CallerStanding(RequestHeaders(Request({"type": "http", "headers": headers})), world.callers)
+    told: list[ServerError] = []
+    stop = standing.watch(told.append)
+    world.keys.change_to(key_set(first=FIRST, second=SECOND))
+    assert told == []
+    world.keys.change_to(key_set(second=SECOND))
+    assert [each.code for each in told] == [ProblemCode.UNAUTHENTICATED]
+    stop()
+    world.keys.change_to(key_set(first=SECOND))
+    assert len(told) == 1
+
+
 async def test_without_keys_signed_tokens_wait_and_ours_do_not(world: World) -> None:
     shown = token()
     assert world.callers.of(f"Bearer {shown}")
@@ -153,14 +181,37 @@ async def test_without_keys_signed_tokens_wait_and_ours_do_not(world: World) -> 
 
 
 async def test_an_unknown_key_is_looked_for_before_it_is_refused(world: World) -> None:
-    shown = signed_token({"sub": "alice"}, SECOND, "second")
-    world.keys.is_looking = True
-    assert world.refusal_of(shown).code is ProblemCode.KEYS_UNAVAILABLE
-    world.keys.is_looking = False
+    shown = signed_token(CLAIMS, SECOND, "second")
+    for wait_ms, retry_after_ms in ((0, RETRY_AFTER_MS), (RETRY_AFTER_MS + 1, RETRY_AFTER_MS + 1)):
+        world.keys.wait = wait_ms
+        refusal = world.refusal_of(shown)
+        assert (refusal.code, refusal.retry_after_ms) == (ProblemCode.KEYS_UNAVAILABLE, retry_after_ms)
+    world.keys.wait = None
     assert world.refusal_of(shown).code is ProblemCode.UNAUTHENTICATED
-    assert world.keys.looks == 2
-    world.refusal_of(signed_token({"sub": "alice"}, SECOND, "first"))
-    assert world.keys.looks == 2, "for a signature that is wrong nobody is asked"
+    assert world.keys.waited_for == ["second"] * 3
+    world.refusal_of(signed_token(CLAIMS, SECOND, "first"))
+    assert len(world.keys.waited_for) == 3, "for a signature that is wrong nobody is asked"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"iss": "https://j"}, {"aud": "other"}, {"exp": None}, {"exp": NOW_S - 60}, {"nbf": NOW_S + 60}, {"sub": None}],
+)
+async def test_for_what_would_not_be_good_with_any_key_none_is_looked_for(
+    world: World, changes: dict[str, object]
+) -> None:
+    world.keys.wait = 0
+    refusal = world.refusal_of(signed_token({**CLAIMS, **changes}, SECOND, "second"))
+    assert (refusal.code, refusal.detail) == (ProblemCode.UNAUTHENTICATED, "the token is not known")
+    assert world.keys.waited_for == []
+
+
+async def test_what_holds_no_claims_has_no_key_looked_for(world: World) -> None:
+    world.keys.wait = 0
+    header = encoded({"alg": "ES256", "kid": "second"})
+    for payload in ("!", "", encoded(b"[]"), encoded(b"{"), encoded(b"\xff"), encoded(b"[" * 3000)):
+        assert world.refusal_of(f"{header}.{payload}.AAAA").code is ProblemCode.UNAUTHENTICATED
+    assert world.keys.waited_for == []
 
 
 async def test_so_many_tokens_are_remembered(world: World) -> None:
@@ -212,6 +263,34 @@ async def test_who_has_a_token_of_the_issuers_is_told_what_is_wrong(
     refusal = world.refusal_of(token(**changes))
     assert refusal.code is ProblemCode.UNAUTHENTICATED
     assert said in refusal.detail
+
+
+@pytest.mark.parametrize(
+    "changes", [{"exp": NOW_S - 60}, {"nbf": NOW_S + 3600}, {"iat": NOW_S + 3600}, {"exp": None}, {"tenant": "a.b"}]
+)
+async def test_of_what_the_issuer_has_signed_for_us_it_is_known_whose_it_is(
+    world: World, changes: dict[str, object]
+) -> None:
+    refusal = world.refusal_of(token(**changes))
+    assert isinstance(refusal, RefusedCallerError)
+    assert (refusal.principal.name, refusal.principal.kind) == ("jwt:alice", PrincipalKind.JWT)
+    assert not refusal.principal.rights.rights
+
+
+async def test_one_that_was_good_is_still_known(world: World) -> None:
+    shown = token()
+    world.callers.of(f"Bearer {shown}")
+    await world.clock.advance_ms(60_000 + LEEWAY_MS)
+    refusal = world.refusal_of(shown)
+    assert isinstance(refusal, RefusedCallerError)
+    assert refusal.principal.name == "jwt:alice"
+
+
+@pytest.mark.parametrize("changes", [{"iss": "https://j"}, {"aud": "other"}, {"sub": None}])
+async def test_of_what_was_signed_for_others_it_is_not(world: World, changes: dict[str, object]) -> None:
+    assert not isinstance(world.refusal_of(token(**changes)), RefusedCallerError)
+    made_up = signed_token({**CLAIMS, "exp": NOW_S - 60}, SECOND, "first")
+    assert not isinstance(world.refusal_of(made_up), RefusedCallerError)
 
 
 async def test_who_makes_one_up_is_told_nothing(world: World) -> None:
@@ -271,6 +350,7 @@ async def test_a_certificate_ends_on_an_open_connection(world: World) -> None:
     await world.clock.advance_ms(999)
     assert world.callers.of(None, CERTIFICATE)
     await world.clock.advance_ms(1)
-    with pytest.raises(ServerError, match="certificate has expired") as refused:
+    with pytest.raises(RefusedCallerError, match="certificate has expired") as refused:
         world.callers.of(None, CERTIFICATE)
     assert refused.value.code is ProblemCode.TOKEN_EXPIRED
+    assert refused.value.principal.name == "certificate:acklog://client/billing"

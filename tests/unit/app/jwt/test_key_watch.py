@@ -102,7 +102,7 @@ async def test_an_issuer_that_goes_away_later_and_comes_back(world: World) -> No
     await world.watch.close()
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"keys": []}', b"x" * 300_000])
+@pytest.mark.parametrize("content", [b"", b"{", b"{}", b"x" * 300_000])
 async def test_what_is_broken_changes_nothing(world: World, content: bytes) -> None:
     await world.watch.start()
     world.issuer.content = content
@@ -111,23 +111,41 @@ async def test_what_is_broken_changes_nothing(world: World, content: bytes) -> N
     await world.watch.close()
 
 
+async def test_an_emptied_set_is_heard_of_and_said_once(world: World) -> None:
+    await world.watch.start()
+    heard: list[list[str]] = []
+    world.watch.subscribe(lambda: heard.append(world.ids()))
+    world.issuer.content = b'{"keys": []}'
+    with capture_logs() as logs:
+        await world.clock.advance_ms(REFRESH_MS + 3 * PAUSE_MS)
+    assert (world.ids(), heard, world.issuer.looks) == ([], [[]], 5)
+    assert [(each["event"], each["log_level"]) for each in logs] == [("issuer_has_no_keys", "error")]
+    figures = world.figures()
+    assert (figures["acklog_jwt_keys"], figures["acklog_jwt_keys_left_seconds"]) == (0, 0)
+    assert figures["acklog_jwt_key_refresh_failures_total"] == 0
+    world.issuer.content = KEYS["first"]
+    await world.clock.advance_ms(PAUSE_MS)
+    assert world.ids() == ["first"]
+    await world.watch.close()
+
+
 async def test_an_unknown_key_has_it_look_and_a_crowd_of_them_has_it_look_once(world: World) -> None:
     await world.watch.start()
     await world.clock.advance_ms(PAUSE_MS - 1)
-    assert not world.watch.is_worth_waiting(), "the last look was a moment ago"
+    assert world.watch.wait_ms("second") == 1, "the last look was a moment ago"
     await world.clock.advance_ms(1)
     world.issuer.content = KEYS["second"]
     world.issuer.may_answer.clear()
-    assert all(world.watch.is_worth_waiting() for _ in range(1000))
+    assert {world.watch.wait_ms(str(number)) for number in range(900)} == {0}
     await settle()
-    assert all(world.watch.is_worth_waiting() for _ in range(1000))
+    assert {world.watch.wait_ms(str(number)) for number in range(900)} == {0}
     world.issuer.may_answer.set()
     await settle()
     assert (world.ids(), world.issuer.looks) == (["second"], 2)
-    assert not any(world.watch.is_worth_waiting() for _ in range(1000))
+    assert {world.watch.wait_ms(str(number)) for number in range(900)} == {None}
     await world.clock.advance_ms(PAUSE_MS)
-    for _ in range(1000):
-        world.watch.is_worth_waiting()
+    for number in range(900):
+        world.watch.wait_ms(str(number))
     await settle()
     assert world.issuer.looks == 3
     await world.watch.close()
@@ -137,4 +155,22 @@ async def test_a_look_that_takes_too_long_has_failed(world: World) -> None:
     world.issuer.may_answer.clear()
     await world.watch.start()  # which a time of its own ends
     assert (world.ids(), world.ring.failures, world.ring.is_looking) == ([], 1, False)
+    await world.watch.close()
+
+
+async def test_who_has_let_somebody_in_hears_of_other_keys(world: World) -> None:
+    heard: list[list[str]] = []
+    stop = world.watch.subscribe(lambda: heard.append(world.ids()))
+    await world.watch.start()
+    await world.clock.advance_ms(REFRESH_MS)
+    assert heard == [["first"]], "of the same keys nobody hears"
+    world.issuer.content = KEYS["second"]
+    await world.clock.advance_ms(REFRESH_MS)
+    assert heard == [["first"], ["second"]], "once they are what is known"
+    world.issuer.content = KeySourceError("it is away")
+    await world.clock.advance_ms(REFRESH_MS)
+    stop()
+    world.issuer.content = KEYS["first"]
+    await world.clock.advance_ms(PAUSE_MS)
+    assert (world.ids(), len(heard)) == (["first"], 2)
     await world.watch.close()

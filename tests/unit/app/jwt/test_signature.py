@@ -159,6 +159,47 @@ def test_one_token_has_one_spelling() -> None:
         assert refusal_of(other) is JwtRefusal.FORM
 
 
+def test_a_part_with_padding_is_not_taken() -> None:
+    """RFC 7515, 2: without. The same bytes with it would be another token of the same signature."""
+    header, payload, signature = signed_token({**CLAIMS, "pad": "x"}, P256, "p256").split(".")
+    full = [f"{part}{'=' * (-len(part) % 4)}" for part in (header, payload, signature)]
+    assert full[2].endswith("==")
+    assert full[0].endswith("=")
+    for padded in (f"{full[0]}.{payload}.{signature}", f"{header}.{payload}.{full[2]}"):
+        assert refusal_of(padded) is JwtRefusal.FORM
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"alg":"none","alg":"ES256","kid":"p256"}',
+        b'{"alg":"ES256","kid":"nobody","kid":"p256"}',
+        b'{"alg":"ES256","kid":"p256","kid":"p256"}',
+        b'{"alg":"ES256","kid":"p256","\\u0061lg":"ES256"}',
+        b'{"alg":"ES256","kid":"p256","x":{"a":1,"a":1}}',
+        b'{"alg":"ES256","kid":"p256","x":NaN}',
+        '{"alg":"ES256","kid":"p256"}'.encode("utf-16"),
+    ],
+)
+def test_a_header_that_readers_may_read_differently(header: bytes) -> None:
+    start = f"{encoded(header)}.{encoded(CLAIMS)}"
+    signature = jwt.get_algorithm_by_name("ES256").sign(start.encode(), P256)
+    assert refusal_of(f"{start}.{encoded(signature)}") is JwtRefusal.FORM
+
+
+@pytest.mark.parametrize("name", ["iss", "aud", "exp", "nbf", "sub", "alg", "kid", "tenant"])
+def test_a_claim_that_is_there_twice(name: str) -> None:
+    """Who checks a token before us may have read the other one."""
+    for payload in (f'{{"{name}": "a", "x": 1, "{name}": "a"}}', f'{{"x": [{{"{name}": 1, "{name}": 2}}]}}'):
+        token = jwt.PyJWS().encode(payload.encode(), P256, algorithm="ES256", headers={"kid": "p256"})
+        with pytest.raises(JwtRefusedError) as refused:
+            claims_in(token)
+        assert refused.value.reason is JwtRefusal.CLAIMS
+        assert "twice" in refused.value.told
+    alike = f'{{"{name}": {{"{name}": 1}}, "x": [{{"{name}": 1}}, {{"{name}": 1}}]}}'
+    assert claims_in(jwt.PyJWS().encode(alike.encode(), P256, algorithm="ES256", headers={"kid": "p256"}))
+
+
 @pytest.mark.parametrize("payload", [b"", b"[]", b"5", b"null", b"{", b"\xff", b"[" * 3000])
 def test_what_holds_no_claims_although_it_is_signed(payload: bytes) -> None:
     token = jwt.PyJWS().encode(payload, P256, algorithm="ES256", headers={"kid": "p256"})

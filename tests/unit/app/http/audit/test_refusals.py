@@ -1,5 +1,6 @@
 """What is refused, on every way through the gateway, and when there is very much of it."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
@@ -20,8 +21,10 @@ from tests.unit.app.http.audit.audited_world import (
     audited_world,
     bearer,
     records_of,
+    token_table,
 )
 
+LATE = "a-token-that-ends-0123456789"
 SEND = {"queue": "orders", "body": 1}
 HOT = [
     ("POST", "/messages", SEND, "sendMessages"),
@@ -55,6 +58,28 @@ async def test_hot_calls(serve: Any, method: str, path: str, body: object, opera
         ]
         if operation == "receiveMessages":
             assert (await records_of(client))[0]["names"] == {"queue": "orders", "group": "g"}
+
+
+async def test_whose_token_it_was_that_has_ended(serve: Any) -> None:
+    """Of the file, and of the store."""
+    world = audited_world()
+    at_ms = world.clock.now_ms() + 1_000
+    ending = {"name": "late", "token": LATE, "roles": ["consumer"]}
+    tokens = token_table([{**ending, "expiresAt": datetime.fromtimestamp(at_ms / 1000, UTC).isoformat()}])
+    assert world.gateway.tokens is not None
+    world.gateway.tokens.adopt(tokens)
+    async with serve(world) as client:
+        body = {"name": "stored", "roles": ["consumer"], "expiresAt": at_ms}
+        stored = (await client.post("/tokens", json=body, headers=bearer(ADMIN))).json()["token"]
+        await world.clock.advance_ms(1_000)
+        for token in (LATE, stored):
+            for method, path in (("GET", "/messages?queue=orders&group=g"), ("DELETE", "/topics/orders")):
+                assert (await client.request(method, path, headers=bearer(token))).status_code == 401
+        assert await refused_of(client) == [
+            (operation, name, 401, "TOKEN_EXPIRED")
+            for name in ("late", "stored")
+            for operation in ("receiveMessages", "deleteTopic")
+        ]
 
 
 async def test_what_is_allowed_leaves_nothing(serve: Any) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
@@ -15,7 +17,7 @@ from app.http.exchange.caller_standing import CallerStanding
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders
 from cluster.errors import ServerError
-from tests.support.manual_clock import settle
+from tests.support.manual_clock import FIRST_WALL_MS, settle
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of
 
@@ -35,6 +37,12 @@ def bearer(token: str) -> dict[str, str]:
 
 def table(*entries: dict[str, Any]) -> Any:
     return parse_token_table(json.dumps({"tokens": list(entries)}).encode())
+
+
+def standing_of(world: MemoryWorld) -> CallerStanding:
+    services = HttpServices(world.gateway)
+    scope = {"type": "http", "headers": [(b"authorization", f"Bearer {WORKER}".encode())]}
+    return CallerStanding(RequestHeaders(Request(scope)), services.callers)
 
 
 async def make_topic(client: httpx2.AsyncClient) -> None:
@@ -111,10 +119,70 @@ async def test_rights_that_change_are_for_the_next_request() -> None:
 def test_of_one_that_was_revoked_before_the_wait_began() -> None:
     """While it was looked whether there is something already."""
     tokens = table(ADMINS, WORKERS)
-    services = HttpServices(MemoryWorld(tokens=tokens).gateway)
-    scope = {"type": "http", "headers": [(b"authorization", f"Bearer {WORKER}".encode())]}
-    standing = CallerStanding(RequestHeaders(Request(scope)), services.callers)
+    standing = standing_of(MemoryWorld(tokens=tokens))
     tokens.adopt(table(ADMINS))
     told: list[ServerError] = []
     standing.watch(told.append)()
     assert [each.code for each in told] == [ProblemCode.UNAUTHENTICATED]
+
+
+class GivenTimers:
+    """In the place of the loop's: what waits for its time is here, and a test has it come."""
+
+    def __init__(self) -> None:
+        self._armed: list[tuple[float, Callable[[], None], asyncio.TimerHandle]] = []
+
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(0, callback, (), asyncio.get_running_loop())
+        self._armed.append((delay_s, callback, handle))
+        return handle
+
+    @property
+    def delays_s(self) -> list[float]:
+        return [delay_s for delay_s, _, handle in self._armed if not handle.cancelled()]
+
+    def fire(self) -> None:
+        """The only one."""
+        [callback] = [callback for _, callback, handle in self._armed if not handle.cancelled()]
+        self._armed.clear()
+        callback()
+
+
+def ending_at(at_ms: int) -> dict[str, Any]:
+    return {**WORKERS, "expiresAt": datetime.fromtimestamp(at_ms / 1000, UTC).isoformat()}
+
+
+async def test_a_timer_that_comes_too_early_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops fire up to a millisecond before the time, and clocks are set back."""
+    timers = GivenTimers()
+    world = MemoryWorld(tokens=table(ending_at(FIRST_WALL_MS + 1_000)))
+    standing = standing_of(world)
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", timers.call_later)
+    told: list[ServerError] = []
+    stop = standing.watch(told.append)
+    await world.clock.advance_ms(999)
+    assert timers.delays_s == [1.0]
+    timers.fire()
+    assert told == []
+    assert timers.delays_s == [0.001]
+    await world.clock.advance_ms(1)
+    timers.fire()
+    assert [each.code for each in told] == [ProblemCode.TOKEN_EXPIRED]
+    assert timers.delays_s == [], "it has been told"
+    stop()
+
+
+async def test_an_end_that_comes_nearer_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    timers = GivenTimers()
+    tokens = table(WORKERS)
+    world = MemoryWorld(tokens=tokens)
+    standing = standing_of(world)
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", timers.call_later)
+    told: list[ServerError] = []
+    stop = standing.watch(told.append)
+    assert timers.delays_s == []
+    tokens.adopt(table(ending_at(FIRST_WALL_MS + 2_000)))
+    tokens.adopt(table(ending_at(FIRST_WALL_MS + 1_000)))
+    assert timers.delays_s == [1.0]
+    stop()
+    assert timers.delays_s == []
