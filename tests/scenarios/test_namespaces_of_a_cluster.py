@@ -86,3 +86,27 @@ def test_what_is_delivered_counts_beside_what_is_sent() -> None:
         assert all(found.values()), json.dumps(found)
 
     with_users(main, nodes=3, tokens=tokens_of())
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_recurring_schedules_share_the_quota_with_those_who_send(nodes: int) -> None:
+    async def main(users: QuotaUsers) -> None:
+        await users.admin("PUT", "/namespaces/shop", {"settings": {"messagesPerSecond": 20}})
+        await users.admin("PUT", "/topics/shop%2Forders", {"partitions": 3})
+        for number in range(60):
+            wish = {"everySeconds": 1, "message": {"body": 1, "key": f"k{number}"}}
+            await users.admin("PUT", f"/topics/shop%2Forders/schedules/s{number}", wish)
+        await users.cluster.clock.sleep(2_000)
+        users.begin("shop", 0, send_of(2, queue="shop/orders"), units=sent, pause_ms=20)
+        before = await _stored(users)
+        done = (await users.per_second(during_ms=10_000))["shop"]
+        stored = (await _stored(users) - before) / 12
+        assert stored == pytest.approx(20, rel=HELD_TO + 0.05)
+        assert 8 <= done <= 12  # half: schedules are one claimant, and so is the token
+
+    with_users(main, nodes=nodes, tokens=tokens_of("shop"))
+
+
+async def _stored(users: QuotaUsers) -> int:
+    topic = await users.admin("GET", "/topics/shop%2Forders")
+    return sum(each["highWatermark"] for each in topic["partitionStates"])
