@@ -70,6 +70,29 @@ def test_the_quota_of_a_namespace_is_for_all_that_is_done_in_it(nodes: int, sett
     with_users(main, nodes=nodes, tokens=tokens_of())
 
 
+def test_schedules_and_producers_are_limited() -> None:
+    async def main(cluster: Cluster) -> None:
+        [gateway] = cluster.gateways
+        async with client_of(gateway) as client:
+            limits = {"settings": {"schedulesMax": 1, "producersMax": 1}}
+            assert (await client.put("/namespaces/shop", json=limits)).status_code == 201
+            for topic in ("shop%2Forders", "orders"):
+                assert (await client.put(f"/topics/{topic}", json={"partitions": 1})).status_code == 201
+            schedule = {"everySeconds": 60, "message": {"body": 1}}
+            for kind, setting, body in (("schedules", "schedulesMax", schedule), ("producers", "producersMax", {})):
+                for _ in range(2):
+                    answer = await client.put(f"/topics/shop%2Forders/{kind}/one", json=body)
+                    assert answer.status_code < 300, answer.text
+                refused = await client.put(f"/topics/shop%2Forders/{kind}/two", json=body)
+                assert (refused.status_code, refused.json()["code"]) == (409, "NAMESPACE_FULL")
+                assert (refused.json()["limit"], refused.json()["max"]) == (setting, 1)
+                assert (await client.put(f"/topics/orders/{kind}/two", json=body)).status_code < 300
+            shown = (await client.get("/namespaces/shop")).json()
+            assert (shown["schedules"], shown["producers"]) == (1, 1)
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
 def test_what_is_delivered_counts_beside_what_is_sent() -> None:
     async def main(users: QuotaUsers) -> None:
         await users.admin("PUT", "/namespaces/shop", {})
