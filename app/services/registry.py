@@ -103,7 +103,7 @@ class Services:
         self.receive = receive(
             gateway, catalog, leaders, self.settle, self.waiting, self.metrics, self.membership, quotas
         )
-        self.look = InspectService(gateway, catalog, leaders)
+        self.look = InspectService(gateway, catalog, leaders, quotas)
         self.scheduled = ScheduledService(gateway, catalog, leaders)
         self.recurring = RecurringService(gateway, catalog, quotas)
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
