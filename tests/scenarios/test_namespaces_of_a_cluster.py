@@ -93,6 +93,27 @@ def test_schedules_and_producers_are_limited() -> None:
     ClusterBuilder().nodes(1).gateway().run(main)
 
 
+def test_what_who_may_everything_is_told_of_a_namespace_that_is_not_there() -> None:
+    async def main(cluster: Cluster) -> None:
+        [gateway] = cluster.gateways
+        async with client_of(gateway) as client:
+            making = [
+                await client.put("/topics/none%2Fx", json={"partitions": 1}),
+                await client.put("/groups/none%2Fg", json={}),
+                await client.post("/messages", json={"queue": "none/x", "body": 1}),
+            ]
+            assert [each.json()["code"] for each in making] == ["NAMESPACE_NOT_FOUND"] * 3
+            looking = [
+                await client.get("/messages?queue=none/x"),
+                await client.get("/topics/none%2Fx"),
+                await client.get("/groups/none%2Fg"),
+            ]
+            found = [each.json()["code"] for each in looking]
+            assert found == ["TOPIC_NOT_FOUND", "TOPIC_NOT_FOUND", "GROUP_NOT_FOUND"]
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
 def test_what_is_delivered_counts_beside_what_is_sent() -> None:
     async def main(users: QuotaUsers) -> None:
         await users.admin("PUT", "/namespaces/shop", {})
