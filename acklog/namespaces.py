@@ -7,18 +7,21 @@ from msgspec import field
 
 
 class NamespaceSettings(msgspec.Struct, rename="camel"):
-    """What all topics and groups of a namespace may be together; None is no limit. Quotas are per second."""
+    """What all topics and groups of a namespace may be together, with their recurring schedules and named producers;
+    None is no limit. Quotas are per second."""
 
     topics_max: int | None = None
     partitions_max: int | None = None
     groups_max: int | None = None
+    schedules_max: int | None = None
+    producers_max: int | None = None
     requests_per_second: int | None = None
     messages_per_second: int | None = None
     bytes_per_second: int | None = None
 
 
 class Namespace(msgspec.Struct, rename="camel"):
-    """`topics`, `partitions` and `groups` count what there is in it."""
+    """`topics`, `partitions`, `groups`, `schedules` and `producers` count what there is in it."""
 
     name: str
     id: str
@@ -27,6 +30,8 @@ class Namespace(msgspec.Struct, rename="camel"):
     partitions: int
     groups: int
     created_at_ms: int = field(name="createdAt")
+    schedules: int = 0
+    producers: int = 0
 
 
 class NamespacePage(msgspec.Struct):
@@ -40,6 +45,8 @@ class NamespaceChanges(TypedDict, total=False):
     topics_max: int | None
     partitions_max: int | None
     groups_max: int | None
+    schedules_max: int | None
+    producers_max: int | None
     requests_per_second: int | None
     messages_per_second: int | None
     bytes_per_second: int | None

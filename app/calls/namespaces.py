@@ -24,6 +24,15 @@ class NamespaceSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename
         _Count | UnsetType | None, Meta(description="partitions at most, of all its topics together")
     ] = UNSET
     groups_max: Annotated[_Count | UnsetType | None, Meta(description="groups at most")] = UNSET
+    schedules_max: Annotated[
+        _Count | UnsetType | None, Meta(description="recurring schedules at most, of all its topics together")
+    ] = UNSET
+    producers_max: Annotated[
+        _Count | UnsetType | None,
+        Meta(
+            description="named producers at most, of all its topics together; with one more, one unused for long goes"
+        ),
+    ] = UNSET
     requests_per_second: Annotated[
         PerSecond | UnsetType | None,
         Meta(description="a quota: sends, receives and reads of records per second, of all its topics together"),
@@ -48,7 +57,7 @@ class NamespaceFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"
 
 
 class NamespaceView(msgspec.Struct, rename="camel"):
-    """`topics`, `partitions` and `groups` count what there is in it."""
+    """`topics`, `partitions`, `groups`, `schedules` and `producers` count what there is in it."""
 
     name: str
     id: str
@@ -57,6 +66,8 @@ class NamespaceView(msgspec.Struct, rename="camel"):
     topics: int
     partitions: int
     groups: int
+    schedules: int
+    producers: int
 
 
 class NamespaceListing(msgspec.Struct, omit_defaults=True):

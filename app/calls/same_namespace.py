@@ -1,7 +1,7 @@
 """A group reads topics of its own namespace, and nothing of it goes to another one: whatever rights say, so that what
 is in a namespace stays in it. Decided by the names alone: an answer says nothing of what there is."""
 
-from acklog.wire.name_patterns import EVERY_NAME, parts_of
+from acklog.wire.name_patterns import EVERY_NAME, every_name_in, parts_of
 from acklog.wire.names import NO_NAMESPACE, SEPARATOR, namespace_of
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
@@ -27,6 +27,11 @@ def check_pattern_of_namespace(group: str, pattern: str, *, field: str) -> None:
     if pattern != EVERY_NAME and SEPARATOR.join(parts_of(pattern)[:-1]) != namespace:
         detail = f"{pattern!r} is no pattern of topics in {_named(namespace)}, where the group {group!r} is"
         raise ServerError(ProblemCode.NAMESPACE_MISMATCH, detail, field=field)
+
+
+def pattern_within(group: str, pattern: str) -> str:
+    """What the pattern is for, where the group is: `*` is no more than every topic of its namespace."""
+    return every_name_in(namespace_of(group)) if pattern == EVERY_NAME else pattern
 
 
 def _named(namespace: str) -> str:

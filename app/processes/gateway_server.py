@@ -11,6 +11,7 @@ from app.configuration.web_origins import web_origins
 from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
 from app.http.protocol.cross_origin import cross_origin
+from app.http.protocol.named_pages import NamedPages
 from app.http.protocol.single_send_protocol import make_server_protocol
 from app.http.protocol.web_guard import guard_of
 from app.processes.process_constants import GRACE_SECONDS
@@ -39,6 +40,7 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
             settings,
             application.single_sends,
             guard,
+            pages=NamedPages(origins),
             on_connections=application.on_connections,
             on_page_refused=application.on_page_refused,
         ),

@@ -9,6 +9,7 @@ from app.calls.receive import LIMITS
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
+from app.services.quotas import QuotaService
 from cluster.errors import ServerError
 from cluster.model.action import Action
 from cluster.model.values import Topic
@@ -16,14 +17,15 @@ from storage.rpc.inspect_messages import InspectRequest, MessageInGroup
 
 
 class InspectService:
-    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, quotas: QuotaService) -> None:
         self._gateway = gateway
         self._catalog = catalog
         self._leaders = leaders
+        self._quotas = quotas
 
     async def look(self, text: str, principal: Principal) -> InspectedView:
         """Raises ServerError INVALID_MESSAGE_ID, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, MESSAGE_NOT_FOUND,
-        MESSAGE_EXPIRED."""
+        MESSAGE_EXPIRED, QUOTA_EXCEEDED."""
         principal.require_somewhere(Action.RECEIVE)
         message_id = parse_message_id(text)
         if message_id is None:
@@ -32,6 +34,7 @@ class InspectService:
         for fault in (await self._catalog.look_for([place])).values():
             raise fault
         topic = self._catalog.topic_at(place, principal, Action.RECEIVE, field="messageId")
+        await self._quotas.admit_read(topic, principal)
         return await self._inspect(message_id, topic, principal)
 
     async def _inspect(self, message_id: MessageId, topic: Topic, principal: Principal) -> InspectedView:
@@ -43,6 +46,7 @@ class InspectService:
             lambda node, _remaining_ms: node.inspect(request),
             deadline_ms=self._leaders.deadline_in(self._gateway.settings.request_timeout_ms),
         )
+        self._quotas.charge_messages(1, len(response.record.body), topic, principal)
         view = view_of(
             response.record,
             message_id=str(message_id),

@@ -22,7 +22,7 @@ from app.calls.members import (
 )
 from app.calls.names import check_member
 from app.calls.patience import Patience
-from app.calls.same_namespace import check_pattern_of_namespace, check_same_namespace
+from app.calls.same_namespace import check_pattern_of_namespace, check_same_namespace, pattern_within
 from app.services.catalog import Catalog
 from app.services.membership import GroupMembership
 from app.services.waiting import WaitingRequests
@@ -57,7 +57,8 @@ class MemberService:
         topics = [await self._catalog.topic(name, principal, Action.RECEIVE, field="topics") for name in fields.topics]
         own = principal.topic_patterns(Action.RECEIVE) if fields.patterns else None
         for pattern in fields.patterns:
-            if own is not None and not any(covers(each, pattern) for each in own):
+            wanted = pattern_within(group_name, pattern)
+            if own is not None and not any(covers(each, wanted) for each in own):
                 detail = f"the token is not for all topics like {pattern!r}: it may name patterns of its own, or topics"
                 raise ServerError(ProblemCode.FORBIDDEN, detail, field="patterns")
         subscription = Subscription(

@@ -1,5 +1,8 @@
 """Administration of namespaces."""
 
+from collections.abc import Callable
+from functools import partial
+
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.names import check_namespace
@@ -62,17 +65,28 @@ class NamespaceService:
 
     def list_page(self, principal: Principal, *, limit: int, after: str) -> NamespaceListing:
         """By name, those that the principal may look at."""
-        topics, groups = self._metadata.topics(), self._metadata.groups()
+        use = self._uses()
         found: list[NamespaceView] = []
         for namespace in self._metadata.namespaces.all():
             if namespace.name > after and principal.knows_namespace(namespace.name):
                 if len(found) == limit:
                     return NamespaceListing(found, found[-1].name)
-                found.append(_view(namespace, use_of(namespace.name, topics, groups)))
+                found.append(_view(namespace, use(namespace.name)))
         return NamespaceListing(found)
 
     def _view(self, namespace: Namespace) -> NamespaceView:
-        return _view(namespace, use_of(namespace.name, self._metadata.topics(), self._metadata.groups()))
+        return _view(namespace, self._uses()(namespace.name))
+
+    def _uses(self) -> Callable[[str], NamespaceUse]:
+        """What there is in a namespace of that name, as of now."""
+        metadata = self._metadata
+        return partial(
+            use_of,
+            topics=metadata.topics(),
+            groups=metadata.groups(),
+            schedules_of=metadata.recurring.count_of_topic,
+            producers_of=metadata.producers.count_of_topic,
+        )
 
 
 def _view(namespace: Namespace, use: NamespaceUse) -> NamespaceView:
@@ -84,4 +98,6 @@ def _view(namespace: Namespace, use: NamespaceUse) -> NamespaceView:
         use.topics,
         use.partitions,
         use.groups,
+        use.schedules,
+        use.producers,
     )

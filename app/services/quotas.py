@@ -12,19 +12,13 @@ from app.calls.patience import Patience
 from app.calls.send import Produce, Sendable, record_of
 from app.gateway.dependencies import Gateway
 from app.gateway.namespace_traffic import READ, RECEIVE, SEND, NamespaceTraffic
-from app.gateway.quotas.quota_book import Charge, QuotaBook
-from app.services.quota_limits import (
-    Measure,
-    charges_of,
-    limits_of_read,
-    limits_of_receive,
-    limits_of_send,
-    only,
-)
+from app.services.quota_limits import limits_of_read, limits_of_receive, limits_of_send
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
 from cluster.model.namespace import Namespace
 from cluster.model.values import Group, Topic
+from storage.quota_use.quota_book import Charge, QuotaBook
+from storage.quota_use.quota_limits import Measure, charges_of, only
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, RecordsResponse
 
 
@@ -58,6 +52,14 @@ class QuotaService:
         if limits:
             await self._book.take(charges_of(limits, messages=len(sizes), size_bytes=sum(sizes)))
         self._count(topic.name, SEND, len(sizes), sum(sizes))
+
+    async def send_later(self, topic: Topic, principal: Principal) -> None:
+        """Charge a request that says what is to be sent at its times: that counts when it is sent, by the quotas of the
+        topic and its namespace. Raises ServerError QUOTA_EXCEEDED, with nothing charged."""
+        limits = only(limits_of_send(topic, self._namespace(topic.name), principal), Measure.REQUESTS)
+        if limits:
+            await self._book.take(charges_of(limits))
+        self._use.count_request(topic.name, SEND)
 
     # --- receives ----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from app.calls.recurring import RecurringListing, RecurringView, RecurringWish, 
 from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
 from app.services.confirmations import Confirmations
+from app.services.quotas import QuotaService
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.action import Action
@@ -35,7 +36,8 @@ class RecurringService:
     """Calls raise ServerError: as those about a topic, and what each names. What is sent is shown to whoever may
     receive it: to send to the topic is not to read what others have said."""
 
-    def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
+    def __init__(self, gateway: Gateway, catalog: Catalog, quotas: QuotaService) -> None:
+        self._quotas = quotas
         self._metadata = gateway.metadata
         self._recurring = gateway.recurring
         self._clock = gateway.clock
@@ -48,7 +50,7 @@ class RecurringService:
         """The schedule; True when it was made, and not there with the settings that `wish` names.
 
         Raises SCHEDULE_EXISTS (with others), TOO_MANY_SCHEDULES, NODES_TOO_OLD, INVALID_NAME, INVALID_CRON,
-        INVALID_FIELD, MISSING_FIELD.
+        INVALID_FIELD, MISSING_FIELD, QUOTA_EXCEEDED.
         """
         principal.require_on_topic(Action.SEND, topic_name)
         check_plain_name(name, field="schedule")
@@ -64,16 +66,19 @@ class RecurringService:
             return _revised(blank, wish, topic, now_ms)
 
         make("", self._clock.now_ms())  # what is wrong is said before anything is asked
+        await self._quotas.send_later(topic, principal)
         found, is_created = await self._recurring.get_or_create(topic, name, make)
         if not is_created:
             _refuse_other(found, wish, f"/topics/{quote(topic.name, safe='')}/schedules/{name}")
         return self._view(found, topic, principal), is_created
 
     async def update(self, topic_name: str, name: str, wish: RecurringWish, principal: Principal) -> RecurringView:
-        """Change what `wish` names. Raises SCHEDULE_NOT_FOUND, INVALID_CRON, INVALID_FIELD."""
+        """Change what `wish` names. Raises SCHEDULE_NOT_FOUND, INVALID_CRON, INVALID_FIELD,
+        QUOTA_EXCEEDED."""
         principal.require_on_topic(Action.SEND, topic_name)
         check_plain_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, Action.SEND, field="topic")
+        await self._quotas.send_later(topic, principal)
         changed = await self._recurring.update(
             topic, name, lambda before, now_ms: _revised(before, wish, topic, now_ms)
         )

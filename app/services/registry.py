@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from acklog.wire.identifiers import id_from_bits
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
-from app.gateway.quotas.quota_book import QuotaBook
 from app.gateway.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
 from app.services.audit_journal import AuditJournal
@@ -48,6 +48,7 @@ from app.services.traced_settle import TracedSettleService
 from app.services.unclean_election import UncleanElections
 from app.services.waiting import WaitingRequests
 from cluster.ports.tracing import Tracer
+from storage.quota_use.quota_book import QuotaBook
 
 
 class _ServicesOfMessages(NamedTuple):
@@ -63,6 +64,17 @@ def _services_of_messages(tracer: Tracer | None) -> _ServicesOfMessages:
         partial(TracedSendService, tracer=tracer),
         partial(TracedSettleService, tracer=tracer),
         partial(TracedReceiveService, tracer=tracer),
+    )
+
+
+def _quota_book(gateway: Gateway, metrics: Metrics) -> QuotaBook:
+    return QuotaBook(
+        id_from_bits(gateway.entropy.bits64()),
+        gateway.metadata,
+        gateway.nodes.client,
+        metrics,
+        clock=gateway.clock,
+        has_ended=lambda: gateway.shutdown.has_begun,
     )
 
 
@@ -84,7 +96,7 @@ class Services:
         numbers = gateway.batch_numbers
         appends = LocalAppends(leaders) if numbers is None else NumberedAppends(leaders, numbers)
         self.producers = ProducerService(gateway, catalog, leaders)
-        quotas = QuotaService(gateway, QuotaBook(gateway, self.metrics), self.waiting, self.metrics.namespaces)
+        quotas = QuotaService(gateway, _quota_book(gateway, self.metrics), self.waiting, self.metrics.namespaces)
         send, settle, receive = _services_of_messages(gateway.tracer)
         self.send = send(gateway, catalog, leaders, appends, self.producers, quotas, self.metrics)
         self.settle = settle(gateway, catalog, leaders, self.metrics)
@@ -92,9 +104,9 @@ class Services:
         self.receive = receive(
             gateway, catalog, leaders, self.settle, self.waiting, self.metrics, self.membership, quotas
         )
-        self.look = InspectService(gateway, catalog, leaders)
+        self.look = InspectService(gateway, catalog, leaders, quotas)
         self.scheduled = ScheduledService(gateway, catalog, leaders)
-        self.recurring = RecurringService(gateway, catalog)
+        self.recurring = RecurringService(gateway, catalog, quotas)
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting, quotas)
         self.topics = TopicService(gateway, catalog, leaders, ends)

@@ -72,7 +72,7 @@ class SettleService:
 
     async def settle_all(self, settlement: SettleCommand, principal: Principal) -> list[ServerError | None]:
         """A result per item, in order: None for done. Raises ServerError where the request itself is at fault."""
-        principal.require_somewhere(Action.SETTLE)
+        principal.require_before_body(Action.SETTLE)  # what each item is of is asked for below
         results: list[ServerError | None] = [None] * len(settlement.items)
         context = await self._context(settlement, principal)
         unsure = await self._of_unknown_groups(settlement, context)

@@ -35,6 +35,16 @@ class NamespaceRoom:
         if self._namespace:
             self._check("groupsMax", self._settings().groups_max, self._use().groups, 1, field="group")
 
+    def require_schedule(self) -> None:
+        """For one more. Where the namespace's entry is lost, its topics go on. Raises ServerError NAMESPACE_FULL."""
+        if self._entry is not None:
+            self._check("schedulesMax", self._settings().schedules_max, self._use().schedules, 1, field="schedule")
+
+    def require_producer(self) -> None:
+        """As `require_schedule`."""
+        if self._entry is not None:
+            self._check("producersMax", self._settings().producers_max, self._use().producers, 1, field="producer")
+
     def require_empty(self) -> None:
         """Raises ServerError NAMESPACE_NOT_EMPTY."""
         use = self._use()
@@ -55,13 +65,24 @@ class NamespaceRoom:
         return decode(Namespace, self._entry.value).settings
 
     def _use(self) -> NamespaceUse:
-        return use_of(self._namespace, self._metadata.topics(), self._metadata.groups())
+        return use_in(self._namespace, self._metadata)
 
     def _check(self, limit: str, most: int | None, present: int, more: int, *, field: str) -> None:
         if most is not None and more > 0 and present + more > most:
             detail = f"{limit} of the namespace {self._namespace!r} is {most}: there are {present}, and {more} more"
             extra: dict[str, object] = {"limit": limit, "max": most}
             raise ServerError(ProblemCode.NAMESPACE_FULL, f"{detail} would be too many", field=field, extra=extra)
+
+
+def use_in(namespace: str, metadata: MetadataView) -> NamespaceUse:
+    """As far as this process has heard."""
+    return use_of(
+        namespace,
+        metadata.topics(),
+        metadata.groups(),
+        schedules_of=metadata.recurring.count_of_topic,
+        producers_of=metadata.producers.count_of_topic,
+    )
 
 
 def no_namespace(name: str) -> ServerError:

@@ -8,6 +8,7 @@ when its name is opened again it gets another id.
 import asyncio
 
 from acklog.wire.identifiers import id_from_bits
+from acklog.wire.names import namespace_of
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import (
     CatalogChanger,
@@ -18,6 +19,7 @@ from cluster.catalog.catalog_change import (
     check_plain_name,
 )
 from cluster.catalog.known_by_all import KnownByAll
+from cluster.catalog.namespace_room import NamespaceRoom, use_in
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
@@ -54,22 +56,24 @@ class ProducerAdmin:
     async def open(self, topic: Topic, name: str, instance: str) -> NamedProducer:
         """The producer in an epoch of this `instance`: a new one, unless the instance was the last who opened it.
 
-        Raises ServerError INVALID_NAME, TOO_MANY_PRODUCERS, NODES_TOO_OLD (some node would take what is fenced).
+        Raises ServerError INVALID_NAME, TOO_MANY_PRODUCERS, NAMESPACE_FULL, NODES_TOO_OLD (some node would take what is
+        fenced).
         """
         check_plain_name(name, "producer")
         await self._known_by_all.require(PROTOCOL_OF_PRODUCERS, "named producers")
         key = keys.producer(topic.id, name)
         opened: NamedProducer | None = None
         async with self._one_opening:
-            unused = await self._unused()
+            unused = await self._unused(topic)
 
-            def decide(item: KeyValue | None) -> Step:
+            def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
                 nonlocal opened
                 now_ms = self._clock.now_ms()
                 if item is None:
                     producer_id = id_from_bits(self._entropy.bits64())
                     opened = NamedProducer(producer_id, topic.id, name, 1, instance, now_ms, now_ms)
-                    return self._creation(opened, unused)
+                    room = NamespaceRoom(topic.name, entry, self._metadata)
+                    return self._creation(opened, unused, room)
                 before = decode(NamedProducer, item.value)
                 if before.instance == instance:
                     opened = before
@@ -77,7 +81,7 @@ class ProducerAdmin:
                 opened = NamedProducer(before.id, topic.id, name, before.epoch + 1, instance, now_ms, now_ms)
                 return Write([unchanged(item)], [Put(key, encode_instead(opened, item.value))])
 
-            await self._changer.change(key, decide)
+            await self._changer.change_within(namespace_of(topic.name), key, decide)
         assert opened is not None
         return opened
 
@@ -113,29 +117,55 @@ class ProducerAdmin:
         """Whether it is worth a write that it is used."""
         return self._clock.now_ms() - producer.used_at_ms >= self._settings.producer_use_ms
 
-    def _creation(self, producer: NamedProducer, unused: KeyValue | None) -> Write:
+    def _creation(self, producer: NamedProducer, unused: KeyValue | None, room: NamespaceRoom) -> Write:
         key = keys.producer(producer.topic_id, producer.name)
         operations: list[Operation] = [Put(key, encode(producer))]
-        if len(self._metadata.producers) < self._settings.producers_max:
-            return Write([absent(key)], operations)
+        is_exchange = unused is not None and self._is_beside(decode(NamedProducer, unused.value), producer)
+        if not is_exchange:
+            room.require_producer()
+        if not is_exchange and len(self._metadata.producers) < self._settings.producers_max:
+            return room.counted([absent(key)], operations)
         if unused is None:
-            detail = f"There are {self._settings.producers_max} named producers already, the limit, and all are in use."
+            detail = "The cluster has no room for another named producer: all that there are are in use."
             raise ServerError(ProblemCode.TOO_MANY_PRODUCERS, detail, field="producer")
-        return Write([absent(key), unchanged(unused)], [*operations, Delete(unused.key)])
+        return room.counted([absent(key), unchanged(unused)], [*operations, Delete(unused.key)])
 
-    async def _unused(self) -> KeyValue | None:
-        """Who would give way now, where somebody has to: as it is stored, for a compare."""
+    def _is_beside(self, one: NamedProducer, other: NamedProducer) -> bool:
+        """Whether both are of the same namespace: there are no more in it when they change places."""
+        name = self._namespace_of(one)
+        return bool(name) and name == self._namespace_of(other)
+
+    async def _unused(self, topic: Topic) -> KeyValue | None:
+        """Who would give way now to one of the topic, where somebody has to: as it is stored, for a compare. One of its
+        namespace where that is full, which makes room in the cluster as well."""
         producers = self._metadata.producers
-        if len(producers) < self._settings.producers_max:
-            return None
+        candidates = self._of_full_namespace(namespace_of(topic.name))
+        if candidates is None:
+            if len(producers) < self._settings.producers_max:
+                return None
+            candidates = producers.all()
         # Those of topics that are gone go first, as nobody can use them; the view shows a topic before its producers.
-        longest = min(producers.all(), key=lambda each: (self._has_topic(each), each.used_at_ms))
+        longest = min(candidates, key=lambda each: (self._has_topic(each), each.used_at_ms), default=None)
+        if longest is None:
+            return None
         unused_ms = self._clock.now_ms() - longest.used_at_ms
         if self._has_topic(longest) and unused_ms < self._settings.producer_expiry_ms:
             return None
         item = await self._changer.read(keys.producer(longest.topic_id, longest.name))
         is_same = item is not None and decode(NamedProducer, item.value).used_at_ms == longest.used_at_ms
         return item if is_same else None
+
+    def _of_full_namespace(self, name: str) -> list[NamedProducer] | None:
+        """None where it has room for another one."""
+        namespace = self._metadata.namespaces.find(name) if name else None
+        most = None if namespace is None else namespace.settings.producers_max
+        if most is None or use_in(name, self._metadata).producers < most:
+            return None
+        return [each for each in self._metadata.producers.all() if self._namespace_of(each) == name]
+
+    def _namespace_of(self, producer: NamedProducer) -> str:
+        topic = self._metadata.topic_by_id(producer.topic_id)
+        return "" if topic is None else namespace_of(topic.name)
 
     def _has_topic(self, producer: NamedProducer) -> bool:
         return self._metadata.topic_by_id(producer.topic_id) is not None

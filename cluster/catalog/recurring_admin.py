@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from acklog.wire.identifiers import id_from_bits, parse_schedule_id
+from acklog.wire.names import namespace_of
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import (
     CatalogChanger,
@@ -15,6 +16,7 @@ from cluster.catalog.catalog_change import (
     not_found,
 )
 from cluster.catalog.known_by_all import KnownByAll
+from cluster.catalog.namespace_room import NamespaceRoom
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
@@ -53,7 +55,8 @@ class RecurringAdmin:
     ) -> tuple[RecurringSchedule, bool]:
         """The schedule of that name, and whether it was made just now: of an id, at a time.
 
-        Raises ServerError INVALID_NAME, TOO_MANY_SCHEDULES, NODES_TOO_OLD (some node would never send it).
+        Raises ServerError INVALID_NAME, TOO_MANY_SCHEDULES, NAMESPACE_FULL, NODES_TOO_OLD (some node would never send
+        it).
         """
         check_plain_name(name, "schedule")
         if parse_schedule_id(name) is not None:
@@ -64,16 +67,18 @@ class RecurringAdmin:
         found: RecurringSchedule | None = None
         async with self._one_creation:
 
-            def decide(item: KeyValue | None) -> Step:
+            def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
                 nonlocal found
                 if item is not None:
                     found = decode(RecurringSchedule, item.value)
                     return NothingToWrite()
+                room = NamespaceRoom(topic.name, entry, self._metadata)
+                room.require_schedule()
                 self._check_room()
                 found = make(made_id, self._clock.now_ms())
-                return Write([absent(key)], [Put(key, encode(found))])
+                return room.counted([absent(key)], [Put(key, encode(found))])
 
-            await self._changer.change(key, decide)
+            await self._changer.change_within(namespace_of(topic.name), key, decide)
         assert found is not None
         return found, found.id == made_id
 
@@ -104,10 +109,12 @@ class RecurringAdmin:
         check_plain_name(name, "schedule")
         key = keys.recurring(topic.id, name)
 
-        def decide(item: KeyValue | None) -> Step:
-            return NothingToWrite() if item is None else Write([unchanged(item)], [Delete(key)])
+        def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
+            if item is None:
+                return NothingToWrite()
+            return NamespaceRoom(topic.name, entry, self._metadata).counted([unchanged(item)], [Delete(key)])
 
-        await self._changer.change(key, decide)
+        await self._changer.change_within(namespace_of(topic.name), key, decide)
 
     def no_such(self, topic: Topic, name: str) -> ServerError:
         names = [each.name for each in self._metadata.recurring.of_topic(topic.id)]
@@ -115,5 +122,5 @@ class RecurringAdmin:
 
     def _check_room(self) -> None:
         if len(self._metadata.recurring) >= self._settings.recurring_max:
-            detail = f"There are {self._settings.recurring_max} recurring schedules already, the limit."
+            detail = "The cluster has no room for another recurring schedule."
             raise ServerError(ProblemCode.TOO_MANY_SCHEDULES, detail, field="name")

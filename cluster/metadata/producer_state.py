@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from cluster.metadata.topic_counts import TopicCounts
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import NamedProducer
@@ -17,11 +18,15 @@ class ProducerState:
         self.undecodable: dict[str, str] = {}
         self._by_key: dict[str, NamedProducer] = {}
         self._by_id: dict[str, NamedProducer] = {}
+        self._counts = TopicCounts()
         for item in items:
             self.apply(Changed(item))
 
     def find(self, producer_id: str) -> NamedProducer | None:
         return self._by_id.get(producer_id)
+
+    def count_of_topic(self, topic_id: str) -> int:
+        return self._counts.of(topic_id)
 
     def all(self) -> list[NamedProducer]:
         """In no order."""
@@ -38,6 +43,7 @@ class ProducerState:
         before = self._by_key.pop(key, None)
         if before is not None:
             del self._by_id[before.id]
+            self._counts.remove(before.topic_id)
         if not isinstance(event, Changed):
             return
         try:
@@ -46,3 +52,4 @@ class ProducerState:
             self.undecodable[key] = str(error)
             return
         self._by_key[key] = self._by_id[producer.id] = producer
+        self._counts.add(producer.topic_id)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from cluster.metadata.topic_counts import TopicCounts
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.recurring_schedule import RecurringSchedule
@@ -20,6 +21,7 @@ class RecurringState:
         self.undecodable: dict[str, str] = {}
         self._by_key: dict[str, RecurringSchedule] = {}
         self._by_home: dict[Home, dict[str, RecurringSchedule]] = {}
+        self._counts = TopicCounts()
         for item in items:
             self.apply(Changed(item))
 
@@ -30,6 +32,9 @@ class RecurringState:
         """By name."""
         prefix = keys.recurring_of(topic_id)
         return [self._by_key[key] for key in sorted(self._by_key) if key.startswith(prefix)]
+
+    def count_of_topic(self, topic_id: str) -> int:
+        return self._counts.of(topic_id)
 
     def of_home(self, topic_id: str, partition: int) -> list[RecurringSchedule]:
         """Those that the partition's leader sends. In no order."""
@@ -54,6 +59,7 @@ class RecurringState:
         self.undecodable.pop(key, None)
         before = self._by_key.pop(key, None)
         if before is not None:
+            self._counts.remove(before.topic_id)
             home = (before.topic_id, before.home)
             del self._by_home[home][key]
             if not self._by_home[home]:
@@ -65,5 +71,6 @@ class RecurringState:
                 self.undecodable[key] = str(error)
                 return True
             self._by_key[key] = schedule
+            self._counts.add(schedule.topic_id)
             self._by_home.setdefault((schedule.topic_id, schedule.home), {})[key] = schedule
         return True

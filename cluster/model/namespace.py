@@ -1,23 +1,29 @@
 """A namespace: the topics and groups of one tenant, and what they may be together."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from acklog.wire.names import SEPARATOR
 from cluster.model.values import Group, Topic
 
+CountOfTopic = Callable[[str], int]
+"""Of a topic's id, how much there is of it."""
+
 _BEHIND_SEPARATOR = chr(ord(SEPARATOR) + 1)
 
 
 class NamespaceSettings(msgspec.Struct, frozen=True, rename="camel"):
-    """Of all topics and groups of the namespace together. What is None is not limited. Quotas are per second: requests
+    """Of all topics and groups of the namespace together, with their recurring schedules and named producers. What is
+    None is not limited. Quotas are per second: requests
     are sends, receives and reads of records; messages and bytes those that are sent, delivered or read."""
 
     topics_max: int | None = None
     partitions_max: int | None = None
     groups_max: int | None = None
+    schedules_max: int | None = None
+    producers_max: int | None = None
     requests_per_second: int | None = None
     messages_per_second: int | None = None
     bytes_per_second: int | None = None
@@ -50,18 +56,33 @@ class NamespaceUse(msgspec.Struct, frozen=True):
     topics: int
     partitions: int
     groups: int
+    schedules: int
+    producers: int
 
     @property
     def is_empty(self) -> bool:
         return self.topics == self.groups == 0
 
 
-def use_of(namespace: str, topics: Sequence[Topic], groups: Sequence[Group]) -> NamespaceUse:
+def use_of(
+    namespace: str,
+    topics: Sequence[Topic],
+    groups: Sequence[Group],
+    *,
+    schedules_of: CountOfTopic,
+    producers_of: CountOfTopic,
+) -> NamespaceUse:
     """Both are in the order of their names, of which those of other namespaces are not looked at. What is in none has
     no such use."""
     of_topics = topics[_range_of(namespace, topics)]
     of_groups = groups[_range_of(namespace, groups)]
-    return NamespaceUse(len(of_topics), sum(topic.partitions for topic in of_topics), len(of_groups))
+    return NamespaceUse(
+        topics=len(of_topics),
+        partitions=sum(topic.partitions for topic in of_topics),
+        groups=len(of_groups),
+        schedules=sum(schedules_of(topic.id) for topic in of_topics),
+        producers=sum(producers_of(topic.id) for topic in of_topics),
+    )
 
 
 def _range_of(namespace: str, named: Sequence[Topic] | Sequence[Group]) -> slice:

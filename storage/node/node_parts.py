@@ -30,7 +30,9 @@ from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replicas import Replicas
 from storage.node.schedule.other_schedules import OtherSchedules
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
+from storage.node.schedule.run_quotas import NotCounted, RunQuotas
 from storage.node.schedule.schedule_keepers import ScheduleKeepers
+from storage.quota_use.quota_book import QuotaBook
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.replication_settings import ReplicationSettings
 
@@ -128,7 +130,7 @@ def replica_context(
             settings=settings.delivery,
         )
 
-    data_keys = _data_keys_of(ports, me, on_crashed)
+    data_keys, quotas = _data_keys_of(ports, me, on_crashed), _run_quotas_of(ports, me)
     snapshots = DeliverySnapshots(ports.disk, ports.io, ports.clock, new_state=new_delivery_state)
     opener = PartitionOpener(
         logs,
@@ -137,6 +139,7 @@ def replica_context(
         snapshots=snapshots,
         passages=passages,
         recurring=RecurringDefinitions(ports.store, ports.metadata, timeout_ms=settings.recurring_store_timeout_ms),
+        quotas=quotas,
         others=OtherSchedules(ports.metadata, ports.client_of, timeout_ms=settings.schedule.hand_over_timeout_ms),
         data_keys=data_keys,
         cache=cache,
@@ -158,6 +161,7 @@ def replica_context(
         snapshots=snapshots,
         schedules=ScheduleKeepers(ports.schedule_indexes, ports.clock, settings.schedule, on_crashed),
         data_keys=data_keys,
+        quotas=quotas,
         high_watermarks=high_watermarks,
         forget_table=forget_table,
         cache=cache,
@@ -180,3 +184,15 @@ def _data_keys_of(ports: NodePorts, me: ReplicaIdentity, on_crashed: Callable[[B
         entropy=ports.entropy,
         on_crashed=on_crashed,
     )
+
+
+def _run_quotas_of(ports: NodePorts, me: ReplicaIdentity) -> RunQuotas:
+    book = QuotaBook(
+        f"node {me.node_id}, incarnation {me.incarnation}",
+        ports.metadata,
+        ports.client_of,
+        NotCounted(),
+        clock=ports.clock,
+        has_ended=lambda: False,  # it is closed
+    )
+    return RunQuotas(ports.metadata, book)

@@ -101,22 +101,34 @@ class RecurringRuns:
 
     # --- what is decided -------------------------------------------------------------------------------------------
 
-    def take_due(self, now_ms: int) -> list[RecurringRun]:
-        """What is to be noted now, as much as goes into one batch. It is on its way until `apply` says that it is
-        recorded, or until it is given back."""
+    def take_due(
+        self, now_ms: int, *, messages_max: int = sys.maxsize, bytes_max: int = sys.maxsize
+    ) -> list[RecurringRun]:
+        """What is to be noted now, as much as goes into one batch, and one message at least: what has been due longest
+        comes first, so each has its turn. It is on its way until `apply` says that it is recorded, or until it is given
+        back."""
         runs: list[RecurringRun] = []
-        room, room_bytes = self._settings.due_messages_max, self._settings.due_bytes_max
-        for schedule in self._schedules.values():
-            if schedule.deciding_until_ms != _NEVER or schedule.next_ms is None or schedule.next_ms > now_ms:
-                continue
-            run = self._run_of(schedule, now_ms, room)
+        room = min(self._settings.due_messages_max, messages_max)
+        room_bytes = min(self._settings.due_bytes_max, bytes_max)
+        for schedule in self._due(now_ms):
+            size_bytes = len(schedule.definition.record.body)
+            run = self._run_of(schedule, now_ms, max(1, min(room, room_bytes // max(1, size_bytes))))
             room -= max(len(run.due_ms), 1)
-            room_bytes -= len(run.due_ms) * len(schedule.definition.record.body)
+            room_bytes -= len(run.due_ms) * size_bytes
             schedule.deciding_until_ms = run.until_ms
             runs.append(run)
             if room <= 0 or room_bytes <= 0:
                 break
         return runs
+
+    def _due(self, now_ms: int) -> list[_Schedule]:
+        """In the order of their times."""
+        due = [
+            (each.next_ms, number, each)
+            for number, each in enumerate(self._schedules.values())
+            if each.deciding_until_ms == _NEVER and each.next_ms is not None and each.next_ms <= now_ms
+        ]
+        return [schedule for _, _, schedule in sorted(due)]
 
     def begin_letting_go(self, definition: RecurringSchedule) -> bool:
         """Whether nothing is on its way to the log; then nothing will be before `apply` says that it is let go, or

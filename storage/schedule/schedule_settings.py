@@ -41,6 +41,9 @@ class ScheduleSettings:
     hand_over_timeout_ms: int = 10_000
     """How long another partition's leader may take to take over what belongs there, before it is asked again."""
 
+    quota_wait_ms_max: int = 10_000
+    """After so long at the latest it is asked again whether a quota has room for what recurring schedules send."""
+
     unnoted_messages_max: int = 100_000
     """After so many messages of the partition it is noted in the schedule log up to where nothing is unrecorded: a new
     leader looks through so many for what its predecessor appended last."""

@@ -179,8 +179,16 @@ def test_the_command(tenants: ServerProcess) -> None:
     assert acklog("namespaces", "set", "cli", "--topics-max", "-1").exit_code == ExitCode.USAGE
     changed = acklog("namespaces", "set", "cli", "--topics-max", "unlimited", "--groups-max", "0", "--json")
     assert (changed.document["settings"]["topicsMax"], changed.document["settings"]["groupsMax"]) == (None, 0)
+    more = acklog("namespaces", "set", "cli", "--schedules-max", "1", "--producers-max", "2", "--json")
+    assert (more.document["settings"]["schedulesMax"], more.document["settings"]["producersMax"]) == (1, 2)
+    assert acklog("namespaces", "set", "cli", "--schedules-max", "many").exit_code == ExitCode.USAGE
     assert acklog("topics", "create", "cli/orders", "--partitions", "2").exit_code == ExitCode.DONE
+    tick = ("schedule", "create", "cli/orders", "tick", "1", "--every", "3600")
+    assert [acklog(*tick).exit_code for _ in range(2)] == [ExitCode.DONE] * 2
+    assert acklog("schedule", "create", "cli/orders", "tock", "1", "--every", "3600").exit_code == ExitCode.FAILED
     shown = acklog("namespaces", "show", "cli").stdout
+    assert "1 of 1" in shown
+    assert "0 of 2" in shown
     assert "500 messages per second" in shown
     listed = acklog("namespaces", "list")
     assert re.search(r"cli\s+1\s+2\s+0 of 0\s+500 messages", listed.stdout)

@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.gateway.quotas.quota_ask_settings import QuotaAskSettings
 from app.processes.cluster_gateway import ClusterGateway
 from cluster.model.quotas import owner_of_quota
+from storage.quota_use.quota_ask_settings import QuotaAskSettings
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
 SECONDS = 12

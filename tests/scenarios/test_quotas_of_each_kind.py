@@ -117,7 +117,15 @@ async def latest_values(users: QuotaUsers) -> Counted:
     return read_at(KEY), one, lambda _: 100
 
 
-@pytest.mark.parametrize(("nodes", "what"), [(1, sends), (3, sends), (3, receives), (1, records), (3, latest_values)])
+async def looks(users: QuotaUsers) -> Counted:
+    await orders(users)
+    answer = await users.admin("POST", "/messages", {"queue": "orders", "body": BODY})
+    return read_at(f"/messages/{answer['messageId']}"), one, lambda _: 100
+
+
+@pytest.mark.parametrize(
+    ("nodes", "what"), [(1, sends), (3, sends), (3, receives), (1, records), (3, latest_values), (3, looks)]
+)
 @pytest.mark.parametrize("measure", ["requests", "messages", "bytes"])
 def test_a_tokens(nodes: int, measure: str, what: Callable[[QuotaUsers], Awaitable[Counted]]) -> None:
     """Two tokens of one name have one quota, by whatever gateways they come. Others go on."""

@@ -1,6 +1,7 @@
 """`acklog namespaces`: the topics and groups of one tenant, and what they may be together."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, cast
 
 import msgspec
 import typer
@@ -36,6 +37,13 @@ PartitionsOption = Annotated[
 ]
 GroupsOption = Annotated[
     str | None, typer.Option("--groups-max", metavar="COUNT", help="Groups at most; or unlimited.")
+]
+
+SchedulesOption = Annotated[
+    str | None, typer.Option("--schedules-max", metavar="COUNT", help="Recurring schedules at most; or unlimited.")
+]
+ProducersOption = Annotated[
+    str | None, typer.Option("--producers-max", metavar="COUNT", help="Named producers at most; or unlimited.")
 ]
 
 
@@ -82,13 +90,22 @@ def create(
     topics_max: TopicsOption = None,
     partitions_max: PartitionsOption = None,
     groups_max: GroupsOption = None,
+    schedules_max: SchedulesOption = None,
+    producers_max: ProducersOption = None,
     messages: QuotaMessagesOption = None,
     size_bytes: QuotaBytesOption = None,
     requests: QuotaRequestsOption = None,
 ) -> None:
     """Make a namespace. Its topics and groups are NAMESPACE/NAME."""
     session = session_of(context)
-    changes = _changes(topics_max, partitions_max, groups_max, messages, size_bytes, requests)
+    counts = {
+        "topics_max": topics_max,
+        "partitions_max": partitions_max,
+        "groups_max": groups_max,
+        "schedules_max": schedules_max,
+        "producers_max": producers_max,
+    }
+    changes = _changes(counts, messages, size_bytes, requests)
     with session.client() as client:
         namespace = client.namespaces.create(name, **changes)
     session.output.show(msgspec.to_builtins(namespace), _fields(namespace))
@@ -101,13 +118,22 @@ def set_limits(
     topics_max: TopicsOption = None,
     partitions_max: PartitionsOption = None,
     groups_max: GroupsOption = None,
+    schedules_max: SchedulesOption = None,
+    producers_max: ProducersOption = None,
     messages: QuotaMessagesOption = None,
     size_bytes: QuotaBytesOption = None,
     requests: QuotaRequestsOption = None,
 ) -> None:
     """Change what there may be in one; what there is already stays."""
     session = session_of(context)
-    changes = _changes(topics_max, partitions_max, groups_max, messages, size_bytes, requests)
+    counts = {
+        "topics_max": topics_max,
+        "partitions_max": partitions_max,
+        "groups_max": groups_max,
+        "schedules_max": schedules_max,
+        "producers_max": producers_max,
+    }
+    changes = _changes(counts, messages, size_bytes, requests)
     if not changes:
         raise UsageError("nothing is to be changed", hint="Name a limit: --topics-max 100.")
     with session.client() as client:
@@ -126,28 +152,20 @@ def delete(context: typer.Context, name: NameArgument, is_yes: YesOption = False
 
 
 def _changes(
-    topics_max: str | None,
-    partitions_max: str | None,
-    groups_max: str | None,
-    messages: str | None,
-    size_bytes: str | None,
-    requests: str | None,
+    counts: Mapping[str, str | None], messages: str | None, size_bytes: str | None, requests: str | None
 ) -> "NamespaceChanges":
     """What the options name. Raises UsageError."""
-    changes: NamespaceChanges = {}
-    if topics_max is not None:
-        changes["topics_max"] = _count(topics_max, field="--topics-max")
-    if partitions_max is not None:
-        changes["partitions_max"] = _count(partitions_max, field="--partitions-max")
-    if groups_max is not None:
-        changes["groups_max"] = _count(groups_max, field="--groups-max")
+    changes: dict[str, int | None] = {}
+    for name, text in counts.items():
+        if text is not None:
+            changes[name] = _count(text, field=f"--{name.replace('_', '-')}")
     if messages is not None:
         changes["messages_per_second"] = parse_per_second(messages, field="--quota-messages")
     if size_bytes is not None:
         changes["bytes_per_second"] = parse_per_second(size_bytes, field="--quota-bytes")
     if requests is not None:
         changes["requests_per_second"] = parse_per_second(requests, field="--quota-requests")
-    return changes
+    return cast("NamespaceChanges", changes)
 
 
 def _count(text: str, *, field: str) -> int | None:
@@ -167,6 +185,8 @@ def _fields(namespace: "Namespace") -> Fields:
         ("topics", _used(namespace.topics, settings.topics_max)),
         ("partitions", _used(namespace.partitions, settings.partitions_max)),
         ("groups", _used(namespace.groups, settings.groups_max)),
+        ("recurring schedules", _used(namespace.schedules, settings.schedules_max)),
+        ("named producers", _used(namespace.producers, settings.producers_max)),
         ("created", clock_text(namespace.created_at_ms)),
     ]
     quota = _quota_text(namespace)

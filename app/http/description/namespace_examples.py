@@ -13,6 +13,8 @@ _VIEW: dict[str, Any] = {
         "topicsMax": 100,
         "partitionsMax": 800,
         "groupsMax": 50,
+        "schedulesMax": 100,
+        "producersMax": None,
         "requestsPerSecond": None,
         "messagesPerSecond": 5000,
         "bytesPerSecond": None,
@@ -20,8 +22,18 @@ _VIEW: dict[str, Any] = {
     "topics": 2,
     "partitions": 16,
     "groups": 1,
+    "schedules": 3,
+    "producers": 0,
 }
-_LIMITS = {"settings": {"topicsMax": 100, "partitionsMax": 800, "groupsMax": 50, "messagesPerSecond": 5000}}
+_LIMITS = {
+    "settings": {
+        "topicsMax": 100,
+        "partitionsMax": 800,
+        "groupsMax": 50,
+        "schedulesMax": 100,
+        "messagesPerSecond": 5000,
+    }
+}
 
 NAMESPACE_EXAMPLES: dict[str, Examples] = {
     "listNamespaces": Examples({}, {}, {200: in_json(one={"namespaces": [_VIEW]})}),

@@ -129,6 +129,7 @@ OPERATIONS: dict[str, Operation] = {
             _P.TOPIC_NOT_FOUND,
             _P.PARTITION_NOT_FOUND,
             _P.MESSAGE_NOT_FOUND,
+            _P.QUOTA_EXCEEDED,
             _P.MESSAGE_EXPIRED,
         ),
     ),

@@ -25,6 +25,7 @@ PRODUCER_OPERATIONS: dict[str, Operation] = {
             _P.TOPIC_NOT_FOUND,
             _P.TOO_MANY_TOPICS,
             _P.TOO_MANY_PRODUCERS,
+            _P.NAMESPACE_FULL,
             _P.NODES_TOO_OLD,
         ),
         body=json_of("OpenFields"),

@@ -23,13 +23,21 @@ RECURRING_OPERATIONS: dict[str, Operation] = {
             200: ("It is there already, with these settings", json_of("RecurringView")),
             201: ("It is made", json_of("RecurringView")),
         },
-        (*_CHANGE, *_BODY, _P.SCHEDULE_EXISTS, _P.TOO_MANY_SCHEDULES, _P.NODES_TOO_OLD),
+        (
+            *_CHANGE,
+            *_BODY,
+            _P.SCHEDULE_EXISTS,
+            _P.TOO_MANY_SCHEDULES,
+            _P.NAMESPACE_FULL,
+            _P.NODES_TOO_OLD,
+            _P.QUOTA_EXCEEDED,
+        ),
         body=json_of("RecurringFields"),
     ),
     "updateSchedule": Operation(
         "Change a recurring schedule, pause it, or let it go on",
         {200: ("The schedule as it is now", json_of("RecurringView"))},
-        (*_CHANGE, *_BODY, _P.SCHEDULE_NOT_FOUND),
+        (*_CHANGE, *_BODY, _P.SCHEDULE_NOT_FOUND, _P.QUOTA_EXCEEDED),
         body=json_of("RecurringFields"),
     ),
     "describeSchedule": Operation(

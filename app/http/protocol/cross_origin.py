@@ -32,6 +32,7 @@ REQUEST_HEADERS = (
 )
 """Beside those that every page may send, Content-Type among them. Those with `amz` are what clients of SQS send."""
 EVERY_HEADER = "*"
+EVERY_ORIGIN = "*"
 PREFLIGHT_SECONDS = 600
 
 
@@ -46,6 +47,7 @@ class CrossOriginApplication(CORSMiddleware):
             allow_headers=REQUEST_HEADERS,
             expose_headers=(EVERY_HEADER,),
             max_age=PREFLIGHT_SECONDS,
+            allow_private_network=EVERY_ORIGIN not in origins,
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
@@ -53,9 +55,22 @@ class CrossOriginApplication(CORSMiddleware):
         answer = super().preflight_response(request_headers)
         if answer.status_code < 400:
             return answer
-        what = bytes(answer.body).decode().removeprefix("Disallowed CORS ")
-        detail = f"a page of another origin may not send this (not allowed: {what}): see --cors-origins"
-        return problem_response(ServerError(ProblemCode.ORIGIN_NOT_ALLOWED, detail, field="Origin"))
+        if not self.is_allowed_origin(request_headers["origin"]):
+            return _not_this_origin("a page of this origin may not call this server")
+        if request_headers["access-control-request-method"] not in self.allow_methods:
+            detail = f"pages of other origins may send {', '.join(METHODS)}"
+            fault = ServerError(ProblemCode.METHOD_NOT_ALLOWED, detail, field="Access-Control-Request-Method")
+            return problem_response(fault, {"Allow": ", ".join(METHODS)})
+        if "headers" in bytes(answer.body).decode():
+            detail = f"beside what every page may send, pages of other origins may send {', '.join(REQUEST_HEADERS)}"
+            field = "Access-Control-Request-Headers"
+            return problem_response(ServerError(ProblemCode.INVALID_FIELD, detail, field=field))
+        return _not_this_origin("a page of the internet may call a server in a private network only if it is named")
+
+
+def _not_this_origin(detail: str) -> Response:
+    fault = ServerError(ProblemCode.ORIGIN_NOT_ALLOWED, f"{detail}: see --cors-origins", field="Origin")
+    return problem_response(fault)
 
 
 def cross_origin(app: ASGIApp, origins: frozenset[str]) -> ASGIApp:

@@ -9,7 +9,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any
 
 import httptools
@@ -19,9 +18,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from acklog.wire.problems import ProblemCode
 from app.auth.client_certificate import ClientCertificate, certificate_shown
 from app.configuration.server_settings import Settings
-from app.http.exchange.problems import problem_response
 from app.http.exchange.request import CERTIFICATE
+from app.http.protocol.named_pages import NamedPages
 from app.http.protocol.web_guard import WebGuard
+from app.http.protocol.whole_answer import whole_answer
 from cluster.errors import ServerError
 
 BUSY_RETRY_MS = 1000
@@ -49,6 +49,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     guard: WebGuard | None = None
 
+    pages: NamedPages = NamedPages()
+
     on_connections: Callable[[int], None] = staticmethod(lambda _count: None)
     """Told how many are open, as often as that changes."""
 
@@ -67,6 +69,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._good_head: _Head | None = None
         self._has_sent = False
         self._is_in_head = False
+        self._head_fault: ServerError | None = None
         self._is_offered_upgrade = False
         self._received = b""
         self._unread = b""
@@ -162,6 +165,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def begin_head(self) -> None:
         self._header_bytes = 0
         self._is_in_head = True
+        self._head_fault = None
 
     def end_head(self) -> None:
         self._is_in_head = False
@@ -169,19 +173,36 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._stop_timer()
 
     def on_url(self, url: bytes) -> None:
+        if self._head_fault is not None:
+            self._count_head(len(url))
+            return
         super().on_url(url)
         if len(self.url) > self.settings.url_bytes_max:
             detail = f"path and query have more than {self.settings.url_bytes_max} bytes"
-            self._refuse(ServerError(ProblemCode.URI_TOO_LONG, detail))
+            self._refuse_head(ServerError(ProblemCode.URI_TOO_LONG, detail))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._header_bytes += len(name) + len(value)
-        if self._header_bytes > self.settings.header_bytes_max:
-            detail = f"the headers have more than {self.settings.header_bytes_max} bytes"
-            self._refuse(ServerError(ProblemCode.HEADERS_TOO_LARGE, detail))
-        elif self._is_in_head:
+        self._count_head(len(name) + len(value))
+        is_kept = self._head_fault is None or name.lower() == b"origin"
+        if self._is_in_head and is_kept and not self._is_refused:
             super().on_header(name, value)
         # else a trailer, behind the body: it was judged by the head, and whoever stands before us has judged that.
+
+    def _count_head(self, size_bytes: int) -> None:
+        self._header_bytes += size_bytes
+        most = self.settings.header_bytes_max
+        if self._head_fault is not None and self._header_bytes > 2 * most:
+            self._refuse(self._head_fault)
+        elif self._head_fault is None and self._header_bytes > most:
+            self._refuse_head(ServerError(ProblemCode.HEADERS_TOO_LARGE, f"the headers have more than {most} bytes"))
+
+    def _refuse_head(self, fault: ServerError) -> None:
+        """A page can read why only if its origin is known, which browsers send far behind in the head: where pages are
+        named, what follows is looked through for that, and kept no more than what came before the limit."""
+        if self.pages and self._is_in_head:
+            self._head_fault = fault
+        else:
+            self._refuse(fault)
 
     def on_headers_complete(self) -> None:
         if self.is_offered_upgrade():
@@ -199,7 +220,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         """Whether the parser takes what follows the head for another protocol, and the request's body for none. Nobody
         has to take such an offer (RFC 9110, 7.8), and some clients make it with every first request: the request is
         read anew without it."""
-        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT" and self._head_fault is None:
             self._is_offered_upgrade = True
         return self._is_offered_upgrade
 
@@ -219,6 +240,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         """Refuse what is not of a version that is spoken here, or for another host than this one (RFC 9112, 3.2).
 
         `headers` are the last of each lower-case name: `self.headers` has them all."""
+        if self._head_fault is not None:
+            self._refuse(self._head_fault)
+            return
         version = self.parser.get_http_version()
         method = self.parser.get_method()
         if (version, method, self.url, self.headers) == self._good_head:
@@ -350,7 +374,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             is_answering = self._running is not None and not self._running.response_complete
             if is_answering or self.pipeline or self.transport.is_closing():
                 return
-            self.transport.write(whole_answer(self._last_word))
+            self.transport.write(whole_answer(self._last_word, self.pages.may_read(self.headers)))
         self.transport.close()
 
 
@@ -364,15 +388,6 @@ def without_upgrade(method: bytes, url: bytes, version: str, headers: list[tuple
         if value and name not in _OFFERS:
             lines.append(b"%b: %b" % (name, value))
     return b"\r\n".join(lines) + b"\r\n\r\n"
-
-
-def whole_answer(error: ServerError) -> bytes:
-    """A whole HTTP answer with the problem document."""
-    response = problem_response(error, {"connection": "close"})
-    status = HTTPStatus(error.code.status)
-    lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode()]
-    lines += [name + b": " + value for name, value in response.raw_headers]
-    return b"\r\n".join(lines) + b"\r\n\r\n" + bytes(response.body)
 
 
 def make_http_protocol(settings: Settings, guard: WebGuard | None = None) -> type[asyncio.Protocol]:

@@ -13,7 +13,7 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from acklog.wire.problems import ProblemCode
 from app.configuration.setting_error import SettingsError
-from app.http.protocol.limited_protocol import whole_answer
+from app.http.protocol.whole_answer import whole_answer
 from cluster.errors import ServerError
 from cluster.tls.current_context import CurrentContext
 from cluster.tls.tls_listener import OpeningFailure, TlsListener, TlsListenerSettings

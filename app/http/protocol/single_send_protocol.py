@@ -12,6 +12,7 @@ from app.configuration.server_settings import Settings
 from app.http.exchange.bytes_in_flight import Hold
 from app.http.exchange.caller_refusal import CALLER, CallerRefusal
 from app.http.protocol.limited_protocol import LimitedHttpProtocol, OnPageRefused
+from app.http.protocol.named_pages import NamedPages
 from app.http.protocol.single_sends import METHOD, ROUTE, Headers, SingleSends
 from app.http.protocol.web_guard import WebGuard
 from cluster.errors import ServerError
@@ -196,12 +197,14 @@ def make_server_protocol(
     single_sends: SingleSends,
     guard: WebGuard | None = None,
     *,
+    pages: NamedPages | None = None,
     on_connections: Callable[[int], None] = lambda _count: None,
     on_page_refused: OnPageRefused = lambda _address, _fault: None,
 ) -> type[asyncio.Protocol]:
     """The protocol class for `uvicorn.Config(http=...)`. `on_connections` is told how many are open, and
     `on_page_refused` of what the guard keeps out."""
     attributes: dict[str, object] = {"settings": settings, "single_sends": single_sends, "guard": guard}
+    attributes["pages"] = pages or NamedPages()
     attributes["on_connections"] = staticmethod(on_connections)
     attributes["on_page_refused"] = staticmethod(on_page_refused)
     return type("ServerHttpProtocol", (SingleSendProtocol,), attributes)

@@ -39,6 +39,7 @@ from storage.node.replicas.leader_figures import LeaderFigures
 from storage.node.replicas.led_partition import Partition
 from storage.node.schedule.other_schedules import OtherSchedules
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
+from storage.node.schedule.run_quotas import RunQuotas
 from storage.node.schedule.schedule_host import ScheduleHost
 from storage.node.schedule.schedule_keeper import ScheduleKeeper
 from storage.produce.dedup_window import DedupWindow
@@ -76,6 +77,7 @@ class PartitionOpener:
         snapshots: DeliverySnapshots,
         passages: MappingPassages,
         recurring: RecurringDefinitions,
+        quotas: RunQuotas,
         others: OtherSchedules,
         data_keys: DataKeyKeeper,
         cache: BatchCache,
@@ -93,6 +95,7 @@ class PartitionOpener:
         self._snapshots = snapshots
         self._passages = passages
         self._recurring = recurring
+        self._quotas = quotas
         self._others = others
         self._data_keys = data_keys
         self._cache = cache
@@ -151,6 +154,7 @@ class PartitionOpener:
             replica.schedule,
             replica,
             self._recurring,
+            self._quotas,
             self._others,
             self._figures.schedules,
             clock=self._clock,

@@ -14,6 +14,7 @@ from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.isr_writer import IsrWriter
 from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.peer_directory import Peers
+from storage.node.schedule.run_quotas import RunQuotas
 from storage.node.schedule.schedule_keepers import ScheduleKeepers
 from storage.produce.producer_window import ProducerWindowSettings
 from storage.replication.assignment import ReplicaIdentity
@@ -39,6 +40,7 @@ class ReplicaContext:
     settings: ReplicationSettings
     producers: ProducerWindowSettings
     schedules: ScheduleKeepers
+    quotas: RunQuotas
     data_keys: DataKeyKeeper
     forget_table: Callable[[LogKey], Awaitable[None]]
     close_timeout_ms: int

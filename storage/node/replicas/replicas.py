@@ -350,3 +350,4 @@ class Replicas:
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 logger.error("replica_not_closed", reason=repr(outcome))
+        await self._context.quotas.close()

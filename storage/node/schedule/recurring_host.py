@@ -21,6 +21,7 @@ from cluster.model.recurring_schedule import RecurringSchedule
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
+from storage.node.schedule.run_quotas import RunQuotas
 from storage.node.schedule.schedule_figures import ScheduleFigures
 from storage.node.schedule.schedule_keeper import ScheduleKeeper
 from storage.node.schedule.schedule_writer import NOTHING_WAS_DONE, ScheduleWriter
@@ -42,6 +43,7 @@ class RecurringHost:
         topic_id: str,
         partition: int,
         definitions: RecurringDefinitions,
+        quotas: RunQuotas,
         keeper: ScheduleKeeper,
         writer: ScheduleWriter,
         figures: ScheduleFigures,
@@ -52,12 +54,14 @@ class RecurringHost:
         self._topic_id = topic_id
         self._partition = partition
         self._definitions = definitions
+        self._quotas = quotas
         self._keeper = keeper
         self._writer = writer
         self._figures = figures
         self._clock = clock
         self._settings = settings
         self._runs = RecurringRuns(settings)
+        self._is_held_up = False
         self._news = asyncio.Event()
         self._home_news = asyncio.Event()
         self._stop_attending: Callable[[], None] = lambda: None
@@ -106,19 +110,41 @@ class RecurringHost:
             self._news.clear()
             for unknown in self._runs.define(self._definitions.of_home(self._topic_id, self._partition)):
                 logger.error("recurring_schedule_not_sent", schedule=unknown.name, time_zone=unknown.rule.time_zone)
-            runs = self._runs.take_due(self._clock.now_ms())
-            if runs:
-                await self._note(runs)
-                continue
             next_ms = self._runs.next_due()
-            waited = None if next_ms is None else max(next_ms - self._clock.now_ms(), 1) / 1000
-            try:
-                async with asyncio.timeout(waited):
-                    await self._news.wait()
-            except TimeoutError:
-                pass
+            if next_ms is None:
+                await self._news.wait()
+            elif next_ms > self._clock.now_ms():
+                await self._wait(next_ms - self._clock.now_ms())
+            else:
+                await self._send_as_quotas_allow()
+
+    async def _wait(self, pause_ms: int) -> None:
+        """So long, or until there are news."""
+        try:
+            async with asyncio.timeout(pause_ms / 1000):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+
+    async def _send_as_quotas_allow(self) -> None:
+        """What there is no room for stays due, and is missed by the time that there is: what becomes of it is up to the
+        schedule."""
+        try:
+            room = await self._quotas.admit(self._topic_id)
+        except ServerError as error:
+            if not self._is_held_up:
+                logger.warning("recurring_schedules_held_up", partition=self._partition, reason=str(error))
+            self._is_held_up = True
+            pause_ms = error.retry_after_ms or self._settings.retry_pause_ms
+            await self._wait(min(pause_ms, self._settings.quota_wait_ms_max))
+            return
+        self._is_held_up = False
+        runs = self._runs.take_due(self._clock.now_ms(), messages_max=room.messages, bytes_max=room.size_bytes)
+        if runs:
+            await self._note(runs)
 
     async def _note(self, runs: list[RecurringRun]) -> None:
+        self._quotas.charge(self._topic_id, [run.schedule.record for run in runs for _ in run.due_ms])
         notes: list[Note] = []
         for run in runs:
             notes += [Recurred(run.schedule.id, due_ms, message_of(run.schedule, due_ms)) for due_ms in run.due_ms]

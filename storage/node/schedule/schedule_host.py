@@ -24,6 +24,7 @@ from storage.node.schedule.message_turns import MessageTurns
 from storage.node.schedule.other_schedules import OtherSchedules
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.recurring_host import RecurringHost
+from storage.node.schedule.run_quotas import RunQuotas
 from storage.node.schedule.schedule_figures import ScheduleFigures
 from storage.node.schedule.schedule_keeper import ScheduleKeeper
 from storage.node.schedule.schedule_writer import ScheduleWriter
@@ -46,6 +47,7 @@ class ScheduleHost:
         keeper: ScheduleKeeper,
         leadership: Leadership,
         definitions: RecurringDefinitions,
+        quotas: RunQuotas,
         others: OtherSchedules,
         figures: ScheduleFigures,
         *,
@@ -64,6 +66,7 @@ class ScheduleHost:
             messages.topic.id,
             messages.partition,
             definitions,
+            quotas,
             keeper,
             self.writer,
             self.figures,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import pytest
 from msgspec.structs import replace
 
-from app.gateway.quotas.quota_account import QuotaAccount
-from app.gateway.quotas.quota_book import Charge, QuotaBook
+from storage.quota_use.quota_account import QuotaAccount
+from storage.quota_use.quota_book import Charge, QuotaBook
 from storage.quotas import quota_division
 from storage.quotas.quota_division import QuotaDivision, _Vessel
 from storage.quotas.quota_owner import QuotaOwner

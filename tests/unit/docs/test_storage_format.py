@@ -68,6 +68,20 @@ def test_the_example_batch_reads_as_the_page_says(document: str) -> None:
     ]
 
 
+def test_what_the_text_says_of_the_example_batch_is_in_it(document: str) -> None:
+    text = section(document, "Example batch")
+    content = hex_dump(text)
+    said = " ".join(text.split("```")[-1].split())
+    length = int.from_bytes(content[4:8])
+    assert f"`{content[:4].hex(' ')}` is the magic, `{content[4:8].hex(' ')}` the length ({length})" in said
+    assert f"`{content[0x24:0x26].hex(' ')}` says" in said
+    keys_length = length - HEADER_BYTES - (length - 0x6A)
+    assert f"the {keys_length} bytes from `{HEADER_BYTES:04x}` on (`{content[HEADER_BYTES:][:4].hex(' ')} …`)" in said
+    assert (
+        f"begins at `{HEADER_BYTES + keys_length:04x}` with `{content[HEADER_BYTES + keys_length :][:1].hex()}`" in said
+    )
+
+
 def test_the_code_reads_the_example_batch_in_the_same_way(document: str) -> None:
     content = hex_dump(section(document, "Example batch"))
     header = verify(content)

@@ -103,6 +103,28 @@ async def test_what_names_no_topic_or_group_shows_none_of_another_tenant(operati
             assert "shop" not in told, (token, answer.text)
 
 
+@pytest.mark.parametrize(
+    ("group", "token", "pattern", "may"),
+    [
+        ("shop/ex", OWN, "*", True),  # all of the group's namespace, which is the token's
+        ("shop/ex", OWN, "shop/*", True),
+        ("shop/theirs", LONE, "*", False),
+        ("ex", NONES, "*", True),
+        ("shop/ex", SETUP, "*", True),
+    ],
+)
+async def test_who_has_a_whole_namespace_subscribes_to_all_of_it(
+    way: Any, group: str, token: str, pattern: str, may: bool
+) -> None:
+    world = world_of_tenants()
+    async with client_of(way(world.gateway)) as client:
+        await world.groups.create(group, mode=GroupMode.EXCLUSIVE, settings=GroupSettings())
+        path = f"/groups/{group.replace('/', '%2F')}/members/m"
+        head = {"Authorization": f"Bearer {token_of(token)}"}
+        answer = await client.put(path, json={"patterns": [pattern]}, headers=head)
+        assert ("FORBIDDEN" not in answer.text) == may, answer.text
+
+
 async def test_listings_have_a_tenants_own(way: Any) -> None:
     world = world_of_tenants()
     async with client_of(way(world.gateway)) as client:

@@ -105,6 +105,8 @@ async def test_making_changing_and_deleting_one(client: httpx2.AsyncClient) -> N
         "topicsMax": 3,
         "partitionsMax": None,
         "groupsMax": None,
+        "schedulesMax": None,
+        "producersMax": None,
         "requestsPerSecond": None,
         "messagesPerSecond": 50,
         "bytesPerSecond": None,
@@ -121,6 +123,11 @@ async def test_making_changing_and_deleting_one(client: httpx2.AsyncClient) -> N
     await client.put("/groups/shop%2Fbilling", json={})
     shown = (await client.get("/namespaces")).json()["namespaces"]
     assert [(each["name"], each["topics"], each["partitions"], each["groups"]) for each in shown] == [("shop", 1, 2, 1)]
+    schedule = {"everySeconds": 60, "message": {"body": 1}}
+    assert (await client.put("/topics/shop%2Forders/schedules/tick", json=schedule)).status_code == 201
+    assert (await client.put("/topics/shop%2Forders/producers/loader", json={})).status_code < 300
+    [shown] = (await client.get("/namespaces")).json()["namespaces"]
+    assert (shown["schedules"], shown["producers"]) == (1, 1)
     full = await client.delete("/namespaces/shop")
     assert (full.status_code, full.json()["code"]) == (409, "NAMESPACE_NOT_EMPTY")
     await client.delete("/topics/shop%2Forders")
@@ -140,7 +147,7 @@ async def test_pages(client: httpx2.AsyncClient) -> None:
     assert ([each["name"] for each in rest["namespaces"]], rest.get("next")) == (["c"], None)
 
 
-@pytest.mark.parametrize("setting", ["topicsMax", "partitionsMax", "groupsMax"])
+@pytest.mark.parametrize("setting", ["topicsMax", "partitionsMax", "groupsMax", "schedulesMax", "producersMax"])
 async def test_limits_at_their_limits(client: httpx2.AsyncClient, setting: str) -> None:
     for number, value in enumerate((0, NAMESPACE_COUNT_MAX)):
         assert (await client.put(f"/namespaces/n{number}", json={"settings": {setting: value}})).status_code == 201

@@ -37,6 +37,21 @@ async def test_requests_are_counted_whatever_they_hold(client: httpx2.AsyncClien
     assert receives[2].headers["acklog-quota"] == "group/g/receiveRequestsPerSecond"
 
 
+async def test_to_make_or_change_a_recurring_schedule_is_a_request(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    assert (await client.put("/topics/orders", json={"config": {"sendRequestsPerSecond": 2}})).status_code == 201
+    path, daily = "/topics/orders/schedules/daily", {"everySeconds": 86_400, "message": {"body": 1}}
+    assert (await client.put(path, json={**daily, "cron": "wrong"})).status_code == 400  # not counted
+    assert (await client.put(path, json=daily)).status_code == 201
+    assert (await client.patch(path, json={"paused": True})).status_code == 200
+    refused = [await client.put(f"{path}2", json=daily), await client.patch(path, json={"paused": False})]
+    assert [each.headers["acklog-quota"] for each in refused] == ["topic/orders/sendRequestsPerSecond"] * 2
+    assert (await client.get(path)).json()["paused"] is True
+    assert (await client.get(f"{path}2")).status_code == 404
+    assert (await client.delete(path)).status_code == 204
+
+
 @pytest.mark.parametrize("per_second", [1, 5, 40])
 async def test_a_seconds_worth_goes_through_at_once(
     client: httpx2.AsyncClient, world: MemoryWorld, per_second: int

@@ -244,3 +244,17 @@ async def test_a_copy_names_what_it_leaves_out(serve: Any) -> None:
         assert copied["leftOut"] == ["mine-too"]
         whole = (await client.post("/groups/mine/offsets/copy", json=body, headers=bearer(ADMIN))).json()
         assert "leftOut" not in whole
+
+
+@pytest.mark.parametrize("path", ["/ack", "/nack"])
+@pytest.mark.parametrize(
+    "rights", [{"allow": ["send"], "topics": ["mine"]}, {"allow": ["settle"], "topics": ["theirs"], "groups": ["g"]}]
+)
+async def test_on_trial_a_settlement_is_counted_once(serve: Any, rights: dict[str, Any], path: str) -> None:
+    async with serve(world_of(rights, settings=Settings(rights_dry_run=True))) as client:
+        await prepare(client)
+        received = await client.get("/messages?queue=mine&group=g", headers=bearer(ADMIN))
+        [message] = received.json()["messages"]
+        assert await status(client, "POST", path, {"receipt": message["receipt"]}) == 200
+        text = (await client.get("/metrics", headers=bearer(ADMIN))).text
+        assert 'acklog_rights_let_through_total{action="settle"} 1.0' in text

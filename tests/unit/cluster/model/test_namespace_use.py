@@ -34,7 +34,8 @@ class CountedTopics(Sequence[Topic]):
 
 
 def topic(name: str, partitions: int = 1) -> Topic:
-    return Topic("t" * 13, name, partitions, 1, 0)
+    """Its id is its name."""
+    return Topic(name, name, partitions, 1, 0)
 
 
 def group(name: str) -> Group:
@@ -48,13 +49,29 @@ def test_it_is_what_one_counts(topics: set[str], groups: set[str], namespace: st
         len(there),
         sum(1 + len(name) for name in there),
         sum(namespace_of(name) == namespace for name in groups),
+        schedules=sum(map(len, there)),
+        producers=2 * len(there),
     )
-    found = use_of(namespace, [topic(name, 1 + len(name)) for name in sorted(topics)], [*map(group, sorted(groups))])
+    found = use_of(
+        namespace,
+        [topic(name, 1 + len(name)) for name in sorted(topics)],
+        [*map(group, sorted(groups))],
+        schedules_of=len,
+        producers_of=lambda _topic_id: 2,
+    )
     assert found == expected
 
 
 def test_others_are_not_looked_at() -> None:
     names = sorted(f"n{tenant:03}/{number}" for tenant in range(200) for number in range(5))
     topics = CountedTopics([topic(name, 2) for name in names])
-    assert use_of("n100", topics, []) == NamespaceUse(5, 10, 0)
+    counted: list[str] = []
+
+    def count(topic_id: str) -> int:
+        counted.append(topic_id)
+        return 1
+
+    found = use_of("n100", topics, [], schedules_of=count, producers_of=count)
+    assert found == NamespaceUse(5, 10, 0, 5, 5)
+    assert len(counted) == 10
     assert topics.looked_at < 30

@@ -57,11 +57,36 @@ async def test_a_page_that_is_not_named_is_told_so() -> None:
             assert ALLOW not in answer.headers
 
 
-async def test_what_nobody_sends_is_not_allowed() -> None:
+async def test_what_nobody_sends_is_not_allowed_and_is_no_fault_of_the_origin() -> None:
     async with browser(SHOP) as client:
-        for asked in (asks(SHOP, "TRACE"), asks(SHOP, "POST", "x-other")):
-            may = await client.options("/messages", headers=asked)
-            assert (may.status_code, may.json()["code"]) == (403, "ORIGIN_NOT_ALLOWED")
+        method = await client.options("/messages", headers=asks(SHOP, "TRACE"))
+        assert (method.status_code, method.json()["code"]) == (405, "METHOD_NOT_ALLOWED")
+        assert method.headers["allow"] == ", ".join(METHODS)
+        header = await client.options("/messages", headers=asks(SHOP, "POST", "authorization", "x-other"))
+        assert (header.status_code, header.json()["code"]) == (400, "INVALID_FIELD")
+        assert header.json()["field"] == "Access-Control-Request-Headers"
+        both = await client.options("/messages", headers=asks(OTHER, "TRACE", "x-other"))
+        assert (both.status_code, both.json()["code"]) == (403, "ORIGIN_NOT_ALLOWED")
+
+
+PRIVATE = {"Access-Control-Request-Private-Network": "true"}
+
+
+async def test_a_page_of_the_internet_that_is_named_may_call_a_server_in_a_private_network() -> None:
+    async with browser(SHOP) as client:
+        may = await client.options("/messages", headers=asks(SHOP, "POST") | PRIVATE)
+        assert (may.status_code, may.headers[ALLOW]) == (200, SHOP)
+        assert may.headers["access-control-allow-private-network"] == "true"
+        refused = await client.options("/messages", headers=asks(OTHER, "POST") | PRIVATE)
+        assert (refused.status_code, refused.json()["code"]) == (403, "ORIGIN_NOT_ALLOWED")
+        assert "access-control-allow-private-network" not in refused.headers
+
+
+async def test_any_page_of_the_internet_may_not() -> None:
+    async with browser("*") as client:
+        refused = await client.options("/messages", headers=asks(OTHER, "POST") | PRIVATE)
+        assert (refused.status_code, refused.json()["code"]) == (403, "ORIGIN_NOT_ALLOWED")
+        assert "private network" in refused.json()["detail"]
 
 
 async def test_every_page_where_that_is_said() -> None:

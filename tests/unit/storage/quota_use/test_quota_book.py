@@ -10,19 +10,20 @@ from typing import Any, cast
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
-from app.gateway.quotas.quota_ask_settings import QuotaAskSettings
-from app.gateway.quotas.quota_book import Charge, QuotaBook
 from app.gateway.shutdown import Shutdown
 from cluster.errors import ServerError
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.quotas import Quota
 from cluster.model.values import NodeRegistration, Topic, TopicConfig
+from storage.quota_use.quota_ask_settings import QuotaAskSettings
+from storage.quota_use.quota_book import Charge, QuotaBook
 from storage.quotas.quota_owner import QuotaOwner
 from storage.quotas.quota_settings import QuotaSettings
 from storage.rpc.handshake import NEWEST_VERSION
+from storage.rpc.node_api import NodeApi
 from storage.rpc.quota_messages import QuotaSharesRequest, QuotaSharesResponse
-from tests.sim.environment import MachineClock, SimClock, SimEntropy
+from tests.sim.environment import MachineClock, SimClock
 from tests.sim.loop import SimLoop, simulate
 
 SETTINGS = QuotaAskSettings()
@@ -61,14 +62,14 @@ class World:
         self.book = self.book_of_gateway(1)
 
     def book_of_gateway(self, number: int) -> QuotaBook:
-        gateway = SimpleNamespace(
-            metadata=SimpleNamespace(nodes=lambda: self.nodes, topic_by_id=lambda _: TOPIC),
-            nodes=SimpleNamespace(client=lambda _: self.dealer),
+        return QuotaBook(
+            f"gateway {number}",
+            cast("MetadataView", SimpleNamespace(nodes=lambda: self.nodes, topic_by_id=lambda _: TOPIC)),
+            lambda _: cast("NodeApi", self.dealer),
+            Metrics(names_max=10),
             clock=self.clock,
-            shutdown=self.shutdown,
-            entropy=SimEntropy(number),
+            has_ended=lambda: self.shutdown.has_begun,
         )
-        return QuotaBook(cast("Gateway", gateway), Metrics(names_max=10))
 
     async def take(self, units: int = 1, claimant: str = "shop") -> bool:
         """Whether there was room, within the time that is said."""
@@ -175,6 +176,19 @@ def test_the_shutdown_makes_nobody_wait() -> None:
         began_ms = world.clock.monotonic_ms()
         assert await world.take() or await waiting
         assert world.clock.monotonic_ms() - began_ms <= SETTINGS.first_answer_ms
+
+    run(main)
+
+
+def test_who_closes_asks_no_more() -> None:
+    async def main(world: World) -> None:
+        assert await world.take()
+        world.dealer.stands_still = True
+        await world.clock.sleep(2 * SETTINGS.ask_ms)
+        await world.book.close()
+        asked = world.dealer.asks
+        await world.clock.sleep(10_000)
+        assert world.dealer.asks == asked
 
     run(main)
 

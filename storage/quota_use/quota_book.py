@@ -1,24 +1,25 @@
-"""The accounts of a gateway's quotas, and the asking for more.
+"""The accounts of a process's quotas, and the asking for more. The process is a gateway, or a node whose recurring
+schedules send.
 
-A quota is dealt out by one node (`cluster.model.quotas.owner_of_quota`). While it is used, the gateway asks that node
-every tenth of a second for what it needs; while it is not, nobody asks and nothing is kept. Without an answer the
-gateway goes on with what it was given last per second: a quota is no reason to stop.
+A quota is dealt out by one node (`cluster.model.quotas.owner_of_quota`). While it is used, the process asks that node
+every tenth of a second for what it needs; while it is not, nobody asks and nothing is kept. Without an answer it goes
+on with what it was given last per second: a quota is no reason to stop.
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
-from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from app.gateway.dependencies import Gateway
-from app.gateway.metrics import Metrics
-from app.gateway.quotas.quota_account import QuotaAccount
-from app.gateway.quotas.quota_ask_settings import QuotaAskSettings
-from app.gateway.quotas.set_quotas import is_set
 from cluster.errors import ServerError
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.quotas import Quota, owner_of_quota
+from cluster.ports.clock import Clock
+from storage.quota_use.quota_account import QuotaAccount
+from storage.quota_use.quota_ask_settings import QuotaAskSettings
+from storage.quota_use.set_quotas import is_set
+from storage.rpc.node_api import NodeApi
 from storage.rpc.quota_messages import QuotaAsk, QuotaSharesRequest
 
 
@@ -30,20 +31,48 @@ class Charge(NamedTuple):
     units: int
 
 
+class QuotaFigures(Protocol):
+    """What is counted, by the quotas' names."""
+
+    def count_quota_use(self, quota: str, units: int) -> None: ...
+
+    def count_quota_refusal(self, quota: str) -> None: ...
+
+
 class QuotaBook:
-    def __init__(self, gateway: Gateway, metrics: Metrics, settings: QuotaAskSettings | None = None) -> None:
-        self._metadata = gateway.metadata
-        self._nodes = gateway.nodes
-        self._clock = gateway.clock
-        self._shutdown = gateway.shutdown
-        self._metrics = metrics
+    """`name` is the process's own, among all that ask. `client_of` finds a node's interface. Once `has_ended` nothing
+    is asked for any more, and nobody waits."""
+
+    def __init__(
+        self,
+        name: str,
+        metadata: MetadataView,
+        client_of: Callable[[int], NodeApi],
+        figures: QuotaFigures,
+        *,
+        clock: Clock,
+        has_ended: Callable[[], bool],
+        settings: QuotaAskSettings | None = None,
+    ) -> None:
+        self._name = name
+        self._metadata = metadata
+        self._client_of = client_of
+        self._figures = figures
+        self._clock = clock
+        self._has_ended = has_ended
         self._settings = settings or QuotaAskSettings()
-        self._name = id_from_bits(gateway.entropy.bits64())
         self._accounts: OrderedDict[str, QuotaAccount] = OrderedDict()
         self._heard_ms: dict[int | None, int] = {}
         self._asking: dict[int, asyncio.Task[None]] = {}
         self._rounds: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
+
+    async def close(self) -> None:
+        """Stop asking."""
+        tasks = [task for task in (self._rounds, *self._asking.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- using quotas ------------------------------------------------------------------------------------------------
 
@@ -79,9 +108,9 @@ class QuotaBook:
                 account.insist(short.claimant, now_ms)
                 self._ask_for([account])
             if account.is_used_up(short.claimant, now_ms):
-                self._metrics.count_quota_refusal(short.quota.name)
+                self._figures.count_quota_refusal(short.quota.name)
                 raise self.exceeded(short)
-            may_wait = now_ms < deadline_ms and not self._shutdown.has_begun
+            may_wait = now_ms < deadline_ms and not self._has_ended()
             if not may_wait or not await self._hear(deadline_ms - now_ms):
                 account.go_on_alone(self._clock.monotonic_ms())
             now_ms = self._clock.monotonic_ms()
@@ -95,7 +124,7 @@ class QuotaBook:
         now_ms = self._clock.monotonic_ms()
         for charge in charges:
             self._account(charge.quota).take(charge.claimant, charge.units, now_ms)
-            self._metrics.count_quota_use(charge.quota.name, charge.units)
+            self._figures.count_quota_use(charge.quota.name, charge.units)
 
     def room(self, quota: Quota, claimant: str) -> int:
         """What is left of the quota for somebody who was admitted; at least 1."""
@@ -140,13 +169,13 @@ class QuotaBook:
     # --- asking ------------------------------------------------------------------------------------------------------
 
     def _begin_rounds(self) -> None:
-        if self._rounds is None and not self._shutdown.has_begun:
+        if self._rounds is None and not self._has_ended():
             self._rounds = asyncio.get_running_loop().create_task(self._ask_for_ever(), name="quotas")
 
     async def _ask_for_ever(self) -> None:
         """For as long as some quota is used."""
         try:
-            while self._accounts and not self._shutdown.has_begun:
+            while self._accounts and not self._has_ended():
                 await self._clock.sleep(self._settings.ask_ms)
                 self._forget_unused()
                 self._ask_for(list(self._accounts.values()))
@@ -184,7 +213,7 @@ class QuotaBook:
     async def _ask(self, owner: int, asks: list[QuotaAsk], accounts: list[QuotaAccount]) -> None:
         try:
             async with asyncio.timeout(self._settings.alone_after_ms / 1000):
-                response = await self._nodes.client(owner).quota_shares(QuotaSharesRequest(self._name, asks))
+                response = await self._client_of(owner).quota_shares(QuotaSharesRequest(self._name, asks))
         except (ServerError, TimeoutError):
             for account in accounts:
                 account.unanswered()

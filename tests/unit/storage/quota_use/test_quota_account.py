@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.gateway.quotas.quota_account import OTHERS, QuotaAccount
-from app.gateway.quotas.quota_ask_settings import QuotaAskSettings
 from cluster.model.quotas import Quota
+from storage.quota_use.quota_account import OTHERS, QuotaAccount
+from storage.quota_use.quota_ask_settings import QuotaAskSettings
 from storage.rpc.quota_messages import QuotaGrant, QuotaWant
 
 SETTINGS = QuotaAskSettings()

@@ -1,9 +1,9 @@
-"""What one gateway has of one quota, by who claims it."""
+"""What one process has of one quota, by who claims it."""
 
 import math
 
-from app.gateway.quotas.quota_ask_settings import QuotaAskSettings
 from cluster.model.quotas import Quota
+from storage.quota_use.quota_ask_settings import QuotaAskSettings
 from storage.rpc.quota_messages import QuotaGrant, QuotaWant
 
 OTHERS = "(others)"

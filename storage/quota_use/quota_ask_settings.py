@@ -1,4 +1,4 @@
-"""How a gateway asks for its part of quotas."""
+"""How a gateway, or a node with recurring schedules, asks for its part of quotas."""
 
 from dataclasses import dataclass
 
