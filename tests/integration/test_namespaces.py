@@ -128,9 +128,9 @@ def test_members_by_a_pattern_read_their_namespace(tenants: ServerProcess) -> No
             client.topics.create(name, partitions=1)
             client.send(name, name)
         left.groups.create("left/all", mode="exclusive")
-        for client, pattern, error in ((left, "**", Forbidden), (root, "right/*", NamespaceMismatch)):
+        for client, pattern in ((left, "**"), (root, "right/*")):
             with (
-                pytest.raises(error),
+                pytest.raises(NamespaceMismatch),
                 client.consumer([], group="left/all", mode="exclusive", consumer="m", patterns=[pattern]) as consumer,
             ):
                 next(iter(consumer))
