@@ -64,8 +64,9 @@ class CommandMasterKey:
                     stdout=asyncio.subprocess.PIPE,
                     stderr=asyncio.subprocess.PIPE,
                 )
-            except OSError as error:
-                raise MasterKeyError(f"{self._arguments[0]} cannot be run: {error.strerror or error}") from None
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise MasterKeyError(f"{self._arguments[0]} cannot be run: {reason}") from None
             try:
                 async with asyncio.timeout(self._timeout_ms / 1000):
                     answer, complaint = await _converse(process, base64.b64encode(content) + b"\n")
@@ -96,10 +97,11 @@ async def _converse(process: asyncio.subprocess.Process, content: bytes) -> tupl
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # its exit code says why it does not read
+    # Its exit code says why it does not read. Where the pipe is gone, asyncio raises OSError and uvloop RuntimeError.
+    with contextlib.suppress(OSError, RuntimeError):
         process.stdin.write(content)
         await process.stdin.drain()
-    process.stdin.close()
+        process.stdin.close()
     answer, complaint = await asyncio.gather(_read(process.stdout), _read(process.stderr))
     return answer, complaint
 

@@ -152,6 +152,8 @@ class DataKeyKeeper:
                 is_done = await self._see_to(topic)
             except (MasterKeyError, CoordinationError, ServerError, msgspec.DecodeError) as error:
                 self._note_problem(topic, str(error))
+            except Exception as error:  # whatever it is, it is this topic's problem: others are served on
+                self._note_problem(topic, repr(error))
             finally:
                 if not is_done:
                     self._unfinished[topic_id] = None

@@ -1,8 +1,10 @@
 """A program that has the master key, and what it may do wrong."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from app.processes.command_master_key import ANSWER_BYTES_MAX, CommandMasterKey
 from cluster.model.data_keys import WRAPPED_BYTES_MAX
@@ -57,3 +59,15 @@ async def test_one_that_is_not_there_is_named(tmp_path: Path) -> None:
         await CommandMasterKey(str(tmp_path / "none"), name="x", timeout_ms=1_000).wrap(DATA_KEY, bound=b"")
     with pytest.raises(ValueError, match="names no program"):
         CommandMasterKey("  ", name="x", timeout_ms=1_000)
+
+
+def test_one_that_ends_before_it_reads_ends_nothing_else_where_servers_run() -> None:
+    """The event loop of servers raises other errors at a pipe that is gone than that of Python does."""
+
+    async def main() -> None:
+        for program_path in ["/bin/false", "/bin/true"] * 20:
+            with pytest.raises(MasterKeyError):
+                await CommandMasterKey(program_path, name="ours", timeout_ms=20_000).unwrap(b"x" * 1024, bound=b"")
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())

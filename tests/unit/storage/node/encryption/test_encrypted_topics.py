@@ -302,3 +302,33 @@ def test_a_key_service_that_stands_still_keeps_its_topics_waiting_and_no_others(
         assert await sim.bodies_in_log(topic) == [b"1", b"3"]
 
     with_keys(main)
+
+
+class BrokenKey(StandingKey):
+    """One that fails in a way that nobody thought of."""
+
+    async def unwrap(self, wrapped: bytes, *, bound: bytes) -> bytes:
+        if not self.may_answer.is_set():
+            raise RuntimeError("the handler is closed")
+        return await self._key.unwrap(wrapped, bound=bound)
+
+
+def test_a_key_that_fails_in_any_way_is_its_topics_problem_and_no_others() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, clear = await encrypted_topic(sim), await sim.topic("clear")
+        await sim.send(topic, b"1")
+        await sim.stop()
+        broken = BrokenKey()
+        sim.master_keys = MasterKeys(broken)
+        await sim.start()
+        await sim.clock.sleep(5_000)
+        await sim.send(clear, b"2")
+        with pytest.raises(ServerError) as refused:
+            await sim.send(topic, b"3")
+        assert refused.value.code is ProblemCode.UNAVAILABLE
+        broken.may_answer.set()
+        await sim.clock.sleep(60_000)
+        await sim.send(topic, b"3")
+        assert await sim.bodies_in_log(topic) == [b"1", b"3"]
+
+    with_keys(main)
