@@ -6,8 +6,9 @@ Without one everything is checked that its checksums say; what is in it is not l
 
 from collections.abc import Iterable
 
-from cluster.model.values import Topic
+from cluster.model.values import DataKey, Topic
 from cluster.ports.entropy import Entropy
+from storage.encryption.data_key_check import checked
 from storage.encryption.local_master_key import LocalMasterKey
 from storage.encryption.log_cipher import LogCipher
 from storage.encryption.master_key import MasterKeyError, bound_to
@@ -29,16 +30,18 @@ class DirectoryCiphers:
         for topic in topics:
             topic_keys = self._of(topic.id)
             topic_keys.learn(topic)
-            topic_keys.problem = "no master key was given."
-            if self._master_key is not None:
-                self._unwrap(topic, topic_keys, self._master_key)
+            for each in topic.data_keys:
+                try:
+                    topic_keys.put(each.number, self._unwrapped(topic, each))
+                except MasterKeyError as error:
+                    topic_keys.miss(each.number, f"{error}.")
 
-    def _unwrap(self, topic: Topic, topic_keys: TopicKeys, master_key: LocalMasterKey) -> None:
-        for each in topic.data_keys:
-            try:
-                topic_keys.put(each.number, master_key.unwrapped(each, bound=bound_to(topic.id, each.number)))
-            except MasterKeyError as error:
-                topic_keys.problem = f"{error}."
+    def _unwrapped(self, topic: Topic, data_key: DataKey) -> bytes:
+        """Raises MasterKeyError."""
+        if self._master_key is None:
+            raise MasterKeyError("no master key was given")
+        plain = self._master_key.unwrapped(data_key, bound=bound_to(topic.id, data_key.number))
+        return checked(plain, data_key, topic_id=topic.id)
 
     def of(self, log: LogKey) -> BatchCipher:
         """Decrypting what it has no key for raises ServerError UNAVAILABLE."""
