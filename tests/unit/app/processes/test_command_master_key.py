@@ -1,6 +1,7 @@
 """A program that has the master key, and what it may do wrong."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,17 @@ async def test_what_goes_wrong_is_told(tmp_path: Path, script: str, says: str) -
 async def test_one_that_hangs_is_ended(tmp_path: Path) -> None:
     with pytest.raises(MasterKeyError, match="took more than 300 ms"):
         await program(tmp_path, "exec sleep 600", timeout_ms=300).unwrap(b"x", bound=b"")
+
+
+async def test_one_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    os.mkfifo(held)
+    key = program(tmp_path, f"(exec 9>{held}; sleep 30) & wait", timeout_ms=300)
+    all_have_ended = asyncio.create_task(asyncio.to_thread(held.read_bytes))
+    async with asyncio.timeout(15):
+        with pytest.raises(MasterKeyError, match="took more than 300 ms"):
+            await key.unwrap(b"x", bound=b"")
+        await all_have_ended
 
 
 async def test_one_that_is_not_there_is_named(tmp_path: Path) -> None:
