@@ -98,6 +98,15 @@ class FindingKind(Diagnosis, Enum):
     LOG_REFUSED = Diagnosis(
         Severity.ERROR, "the journal could not be replayed into the log, which takes no requests", _RESTORE
     )
+    LOG_MISPLACED = Diagnosis(
+        Severity.ERROR,
+        "the directory is another log's: a server refuses it rather than show one topic's messages as another's",
+        "Move the directories back to the names that they say, while the server is stopped.",
+    )
+    IDENTITY_DAMAGED = Diagnosis(Severity.WARNING, "what says which log the directory is cannot be read", _KEEP)
+    IDENTITY_MISSING = Diagnosis(
+        Severity.NOTE, "nothing says which log the directory is, as in earlier versions: a swap is not found", _NOTHING
+    )
     RECORDS_UNREADABLE = Diagnosis(
         Severity.ERROR, "the batch is whole, but its messages cannot be decoded", "Please report it, with the batch."
     )
