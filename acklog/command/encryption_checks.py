@@ -16,6 +16,9 @@ _NAME = "encryption"
 _AUDIT_TOPIC = "__audit"
 _GIVE = "Give each of these nodes that master key again (--master-key-file), or it does not start."
 _MISSING = "See the log of the nodes that lead it (data_key_missing): the master key's program may fail."
+_CHANGED = (
+    "Somebody has changed files. The log says where (batch_not_decrypted); take these from a backup or a replica."
+)
 _WAIT = "Keep the master key before on every node until all data keys are wrapped anew: acklog encryption status."
 
 
@@ -47,6 +50,11 @@ def _of_the_server(metrics: ServerMetrics) -> Iterator[Check]:
     lacking = int(metrics.value("acklog_data_keys_missing") or 0)
     if lacking:
         yield warn("data keys", f"{count_text(lacking, 'data key')} not unwrapped yet", _MISSING)
+    unreadable = int(metrics.value("acklog_undecryptable_batches") or 0)
+    if unreadable:
+        yield fail(
+            "encrypted batches", f"{count_text(unreadable, 'batch', plural='batches')} cannot be decrypted", _CHANGED
+        )
 
 
 def audit_log_keys(client: "Client") -> "EncryptionState | None":

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 
 import pytest
+from structlog.testing import capture_logs
 
 from acklog.wire.batch import DedupKey, encode_batch, verify
 from acklog.wire.compacted_batch import decode_remaining
@@ -13,7 +14,9 @@ from acklog.wire.record import Record
 from cluster.errors import ServerError
 from cluster.model.values import CleanupPolicy, Encryption, Topic, TopicConfig
 from storage.compaction.compaction_settings import CompactionSettings
+from storage.encryption.log_cipher import LogCipher
 from storage.encryption.master_key import MasterKeys
+from storage.encryption.topic_keys import TopicKeys
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.encryption.data_key_keeper import PROBLEM
@@ -332,5 +335,23 @@ def test_a_key_that_fails_in_any_way_is_its_topics_problem_and_no_others() -> No
         await sim.clock.sleep(60_000)
         await sim.send(topic, b"3")
         assert await sim.bodies_in_log(topic) == [b"1", b"3"]
+
+    with_keys(main)
+
+
+def test_a_batch_that_cannot_be_decrypted_is_told_once_and_counted() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await encrypted_topic(sim)
+        await sim.send(topic, b"1")
+        another = TopicKeys()
+        another.put(1, b"another".ljust(32))
+        log_of(sim).cipher = LogCipher(log_of(sim).key, another, sim.entropy)
+        with capture_logs() as lines:
+            for _ in range(3):
+                with pytest.raises(ServerError) as refused:
+                    await log_of(sim).read(0, max_bytes=1)
+                assert refused.value.code is ProblemCode.RECORDS_CORRUPT
+        assert [line["offset"] for line in lines if line["event"] == "batch_not_decrypted"] == [0]
+        assert sim.node.logs.undecryptable.count == 1
 
     with_keys(main)
