@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from cluster.model.values import DataKey, Topic
 from cluster.ports.entropy import Entropy
+from storage.check.findings import FindingKind
 from storage.encryption.data_key_check import checked
 from storage.encryption.local_master_key import LocalMasterKey
 from storage.encryption.log_cipher import LogCipher
@@ -24,6 +25,17 @@ class DirectoryCiphers:
         self._master_key = master_key
         self._entropy = entropy
         self._keys: dict[str, TopicKeys] = {}
+        self._are_elsewhere = False
+
+    def keys_are_elsewhere(self) -> None:
+        """The directory is a node's: nothing in it says which data keys there are."""
+        self._are_elsewhere = True
+
+    def unread(self, detail: str) -> tuple[FindingKind, str]:
+        """What is found of something that could not be decrypted for want of a key."""
+        if self._are_elsewhere:
+            return FindingKind.KEYS_ELSEWHERE, "verified by its checksums only"
+        return FindingKind.ENCRYPTED, detail
 
     def learn(self, topics: Iterable[Topic]) -> None:
         """A data key that another master key has wrapped stays unknown, and its problem says so."""

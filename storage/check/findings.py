@@ -113,6 +113,11 @@ class FindingKind(Diagnosis, Enum):
     ENCRYPTED = Diagnosis(
         Severity.NOTE, "it is encrypted, and was verified by its checksums only", "To look into it: --master-key-file."
     )
+    KEYS_ELSEWHERE = Diagnosis(
+        Severity.NOTE,
+        "it is encrypted, and was verified by its checksums only: a node's data keys are in etcd, not in its directory",
+        "No master key opens it here: read the topic from the running cluster. Damage is mended from other replicas.",
+    )
     SCHEDULE_DAMAGED = Diagnosis(
         Severity.ERROR,
         "messages that are to be seen later cannot be read and are not delivered; asking for one answers "

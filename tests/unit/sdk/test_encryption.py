@@ -49,6 +49,11 @@ def state(*wrapped_by: str, nodes: dict[int, list[str]], wanted: int = 1) -> Enc
     return EncryptionState("t", "on", wanted, keys, [NodeKeys(node, ids) for node, ids in nodes.items()])
 
 
+def test_who_is_not_shown_the_nodes_is_told_nothing_of_master_keys() -> None:
+    found = state("", nodes={})
+    assert (found.earlier_keys, found.lacking_nodes) == ([], [])
+
+
 def diagnosed(found: Any, *, encryption: str = "on") -> list[Check]:
     def status(_topic: str) -> EncryptionState:
         if isinstance(found, Exception):
@@ -58,7 +63,7 @@ def diagnosed(found: Any, *, encryption: str = "on") -> list[Check]:
 
     config = TopicConfig("time", -1, -1, 1, 1, 1, 1, encryption=encryption)
     client: Any = SimpleNamespace(encryption=SimpleNamespace(status=status))
-    return list(encryption_checks(client, [Topic("t", "id", 1, 1, config, 1)]))
+    return list(encryption_checks(client, [Topic("t", "id", 1, 1, config, 1)], None))
 
 
 @pytest.mark.parametrize(
