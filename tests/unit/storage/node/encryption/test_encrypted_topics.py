@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -11,8 +12,12 @@ from acklog.wire.compacted_batch import decode_remaining
 from acklog.wire.log_page import verified
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from app.processes.stored_data_keys import newest_data_key
 from cluster.errors import ServerError
+from cluster.model import keys
+from cluster.model.codec import decode, encode
 from cluster.model.values import CleanupPolicy, Encryption, Topic, TopicConfig
+from cluster.ports.coordination import Put
 from storage.compaction.compaction_settings import CompactionSettings
 from storage.encryption.log_cipher import LogCipher
 from storage.encryption.master_key import MasterKeys
@@ -31,8 +36,8 @@ SECRET = Record(BODY, KEY, {"name": HEADER}, ["a tag to hide"])
 
 async def send_secret(sim: SimulatedNode, topic: Topic, count: int = 3) -> None:
     for number in range(count):
-        keys = [DedupKey(0, f"{DEDUP} {number}", b"12345678")]
-        await sim.node.produce(ProduceRequest(topic.id, 0, encode_batch([SECRET], keys=keys)))
+        own = [DedupKey(0, f"{DEDUP} {number}", b"12345678")]
+        await sim.node.produce(ProduceRequest(topic.id, 0, encode_batch([SECRET], keys=own)))
 
 
 def log_of(sim: SimulatedNode, kind: int = LogKind.MESSAGES) -> PartitionLog:
@@ -353,5 +358,31 @@ def test_a_batch_that_cannot_be_decrypted_is_told_once_and_counted() -> None:
                 assert refused.value.code is ProblemCode.RECORDS_CORRUPT
         assert [line["offset"] for line in lines if line["event"] == "batch_not_decrypted"] == [0]
         assert sim.node.logs.undecryptable.count == 1
+
+    with_keys(main)
+
+
+@pytest.mark.parametrize("end", ["stop", "lose_power"])
+def test_where_keys_are_lost_new_ones_take_their_numbers_and_old_batches_are_corrupt(end: str) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, clear = await encrypted_topic(sim), await sim.topic("clear")
+        await sim.send(clear, b"1")
+        for number in (1, 2):
+            await sim.send(topic, b"%d" % number)
+            await sim.topics.rotate_data_key("orders")
+            await sim.clock.sleep(1_000)
+        await sim.send(topic, b"3")
+        await getattr(sim, end)()
+        assert (newest_data_key(sim.disk, topic.id), newest_data_key(sim.disk, clear.id)) == (3, 0)
+        item = await sim.store.get(keys.topic("orders"))
+        assert item is not None
+        lost = msgspec.structs.replace(decode(Topic, item.value), data_keys=(), data_keys_wanted=3)
+        await sim.store.transact([], [Put(item.key, encode(lost))])
+        await sim.start()
+        await sim.clock.sleep(5_000)
+        with pytest.raises(ServerError) as refused:
+            await sim.bodies_in_log(topic)
+        assert refused.value.code is ProblemCode.RECORDS_CORRUPT
+        await sim.send(topic, b"4")
 
     with_keys(main)
