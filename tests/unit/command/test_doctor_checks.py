@@ -320,13 +320,6 @@ class TestServer:
             ('acklog_limit_used_ratio{limit="pending_bytes_max"} 0.99', "limits", CheckOutcome.FAIL, "99% used"),
             ('acklog_messages_refused_total{code="OVERLOADED"} 7', "refusals", CheckOutcome.WARN, "OVERLOADED 7"),
             ('acklog_messages_refused_total{code="INVALID_FIELD"} 7', "refusals", CheckOutcome.OK, "no message"),
-            ("acklog_data_keys_missing 3", "data keys", CheckOutcome.WARN, "3 data keys not unwrapped yet"),
-            (
-                "acklog_undecryptable_batches 2",
-                "encrypted batches",
-                CheckOutcome.FAIL,
-                "2 batches cannot be decrypted",
-            ),
             ("acklog_recovery_cut_bytes 2048", "last start", CheckOutcome.OK, "it cut 2 KiB"),
         ],
     )

@@ -10,6 +10,7 @@ from acklog.catalog import Topic, TopicConfig
 from acklog.client import encryption_calls
 from acklog.command.checkup import Check, CheckOutcome
 from acklog.command.encryption_checks import encryption_checks
+from acklog.command.server_metrics import ServerMetrics
 from acklog.encryption import EncryptionState, NodeKeys, TopicDataKey
 from acklog.errors import Forbidden, NotEncrypted, TopicNotFound
 from tests.unit.sdk.fake_log import answer, problem
@@ -88,3 +89,16 @@ def test_a_doctor_looks_at_what_is_encrypted_and_what_it_may_see() -> None:
     [check] = diagnosed(Forbidden("FORBIDDEN", status=403))
     assert check.outcome is CheckOutcome.SKIPPED
     assert diagnosed(TopicNotFound("TOPIC_NOT_FOUND", status=404)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [("acklog_data_keys_missing 3", CheckOutcome.WARN), ("acklog_undecryptable_batches 2", CheckOutcome.FAIL)],
+)
+def test_what_the_server_itself_says(line: str, outcome: CheckOutcome) -> None:
+    def status(_topic: str) -> EncryptionState:
+        raise TopicNotFound("TOPIC_NOT_FOUND", status=404)
+
+    client: Any = SimpleNamespace(encryption=SimpleNamespace(status=status))
+    [check] = encryption_checks(client, [], ServerMetrics(line + "\n"))
+    assert check.outcome is outcome
