@@ -5,7 +5,7 @@ from msgspec import field
 
 
 class TopicDataKey(msgspec.Struct, rename="camel"):
-    """`master_key` is the id of the one that has wrapped it."""
+    """`master_key` is the id of the one that has wrapped it; empty where the token may not look on the cluster."""
 
     number: int
     master_key: str
@@ -21,7 +21,8 @@ class NodeKeys(msgspec.Struct, rename="camel"):
 
 class EncryptionState(msgspec.Struct, rename="camel"):
     """`encryption` is "on" or "off": whether what is stored of the topic now is encrypted, by the last data key. A
-    rotation is done once there are `data_keys_wanted` of them."""
+    rotation is done once there are `data_keys_wanted` of them. `nodes` is empty where the token may not look on the
+    cluster."""
 
     topic: str
     encryption: str
@@ -36,7 +37,10 @@ class EncryptionState(msgspec.Struct, rename="camel"):
 
     @property
     def earlier_keys(self) -> list[TopicDataKey]:
-        """Those that another master key has wrapped than the one that every node wraps by now."""
+        """Those that another master key has wrapped than the one that every node wraps by now; none where the nodes
+        are not shown."""
+        if not self.nodes:
+            return []
         first = {node.master_keys[0] if node.master_keys else "" for node in self.nodes}
         return [key for key in self.data_keys if first != {key.master_key}]
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from acklog.command.checkup import Check, fail, names_text, ok, skipped, warn
 from acklog.command.quantities import count_text
+from acklog.command.server_metrics import ServerMetrics
 
 if TYPE_CHECKING:
     from acklog import Client
@@ -15,13 +16,18 @@ _NAME = "encryption"
 _AUDIT_TOPIC = "__audit"
 _GIVE = "Give each of these nodes that master key again (--master-key-file), or it does not start."
 _MISSING = "See the log of the nodes that lead it (data_key_missing): the master key's program may fail."
+_CHANGED = (
+    "Somebody has changed files. The log says where (batch_not_decrypted); take these from a backup or a replica."
+)
 _WAIT = "Keep the master key before on every node until all data keys are wrapped anew: acklog encryption status."
 
 
-def encryption_checks(client: "Client", topics: "Sequence[Topic]") -> Iterator[Check]:
-    """Raises AcklogError."""
+def encryption_checks(client: "Client", topics: "Sequence[Topic]", metrics: ServerMetrics | None) -> Iterator[Check]:
+    """`metrics` None: they cannot be read. Raises AcklogError."""
     from acklog.errors import Forbidden, TopicNotFound
 
+    if metrics is not None:
+        yield from _of_the_server(metrics)
     encrypted = [topic.name for topic in topics if topic.config.encryption == "on"]
     states: list[EncryptionState] = []
     for name in encrypted:
@@ -37,6 +43,18 @@ def encryption_checks(client: "Client", topics: "Sequence[Topic]") -> Iterator[C
         states.append(audit_log)
     if states:
         yield _check(states)
+
+
+def _of_the_server(metrics: ServerMetrics) -> Iterator[Check]:
+    """By the figures of the one that was asked; nothing of a gateway, which has no keys."""
+    lacking = int(metrics.value("acklog_data_keys_missing") or 0)
+    if lacking:
+        yield warn("data keys", f"{count_text(lacking, 'data key')} not unwrapped yet", _MISSING)
+    unreadable = int(metrics.value("acklog_undecryptable_batches") or 0)
+    if unreadable:
+        yield fail(
+            "encrypted batches", f"{count_text(unreadable, 'batch', plural='batches')} cannot be decrypted", _CHANGED
+        )
 
 
 def audit_log_keys(client: "Client") -> "EncryptionState | None":

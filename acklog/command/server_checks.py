@@ -248,7 +248,7 @@ class ServerChecks:
         yield from compaction_checks(self._client, self._served, self._read_metrics)
 
     def _encryption(self) -> Iterator[Check]:
-        yield from encryption_checks(self._client, self._served)
+        yield from encryption_checks(self._client, self._served, self._read_metrics)
 
 
 def _clock(metrics: ServerMetrics, *, started_ms: int, ended_ms: int) -> Check:

@@ -6,7 +6,7 @@ from cluster.model.values import Encryption
 
 
 class DataKeyView(msgspec.Struct, rename="camel"):
-    """`master_key` is the id of the one that has wrapped it."""
+    """`master_key` is the id of the one that has wrapped it; empty for who may not look on the cluster."""
 
     number: int
     master_key: str
@@ -23,7 +23,7 @@ class NodeMasterKeys(msgspec.Struct, rename="camel"):
 class EncryptionView(msgspec.Struct, rename="camel"):
     """What is stored of the topic now is encrypted by the last of its data keys, if `encryption` is on. A rotation that
     was asked for is done once there are `data_keys_wanted` of them; a change of the master key once all are wrapped by
-    the one that every node has first."""
+    the one that every node has first. `nodes` is empty for who may not look on the cluster."""
 
     topic: str
     encryption: Encryption

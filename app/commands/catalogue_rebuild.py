@@ -5,7 +5,7 @@ again. Counters go on well above anything that can have been given out since the
 epoch nor a lease comes twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from app.processes.embedded import NODE_ID
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.namespace import Namespace
-from cluster.model.values import Group, PartitionState, Topic
+from cluster.model.values import Encryption, Group, PartitionState, Topic
 from cluster.ports.coordination import NO_LEASE, KeyValue
 from cluster.stores.key_space import KeySpace
 
@@ -29,20 +29,28 @@ RECOVERED_PREFIX = "recovered-"
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What the new file is to hold. `recovered` are ids of topics whose names are lost."""
+    """What the new file is to hold. `recovered` are ids of topics whose names are lost, `without_keys` those of them
+    whose data keys were lost with them."""
 
     items: KeySpace
     topics: list[Topic] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     recovered: list[str] = field(default_factory=list)
+    without_keys: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
 
 def rebuild_catalogue(
-    sources: Iterable[Sequence[KeyValue]], epochs: Mapping[tuple[str, int], int], *, reached: int, now_ms: int
+    sources: Iterable[Sequence[KeyValue]],
+    epochs: Mapping[tuple[str, int], int],
+    *,
+    data_key_of: Callable[[str], int],
+    reached: int,
+    now_ms: int,
 ) -> Rebuilt:
     """`sources` are sound rows of the lost file and of its copy: the later one of each key counts. `epochs` has the
-    newest leader epoch of each partition that is on the disk; `reached` is the last revision that is known of."""
+    newest leader epoch of each partition that is on the disk; `data_key_of` says the highest number of a data key that
+    the batches of a topic name, 0 for none; `reached` is the last revision that is known of."""
     newest: dict[str, KeyValue] = {}
     for items in sources:
         for item in items:
@@ -52,6 +60,7 @@ def rebuild_catalogue(
     catalogue.forget_deleted()
     for topic_id, number in sorted(epochs):
         catalogue.give_topic(topic_id, number)
+    catalogue.encrypt(data_key_of)
     catalogue.raise_epochs(epochs)
     catalogue.raise_incarnation()
     revision = max([reached, *(item.mod_revision for item in newest.values())], default=1) + 1
@@ -66,6 +75,7 @@ class _Catalogue:
         self._now_ms = now_ms
         self._unreadable: list[str] = []
         self._recovered: list[str] = []
+        self._without_keys: list[str] = []
         self._topics = {each.id: each for each in self._decoded(keys.TOPICS, Topic)}
         self._groups = {each.id: each for each in self._decoded(keys.GROUPS, Group)}
         self._namespaces = self._decoded(keys.NAMESPACES, Namespace)
@@ -108,6 +118,17 @@ class _Catalogue:
             topic = replace(topic, partitions=number + 1)
         self._topics[topic_id] = topic
 
+    def encrypt(self, data_key_of: Callable[[str], int]) -> None:
+        """What was encrypted stays so for what comes next, and gets as many new data keys as it had: what the lost ones
+        have encrypted then says that it cannot be decrypted, and not that its key is still to come."""
+        for topic_id in self._recovered:
+            number = data_key_of(topic_id)
+            if number:
+                topic = self._topics[topic_id]
+                config = replace(topic.config, encryption=Encryption.ON)
+                self._topics[topic_id] = replace(topic, config=config, data_keys_wanted=number)
+                self._without_keys.append(topic_id)
+
     def raise_epochs(self, epochs: Mapping[tuple[str, int], int]) -> None:
         for topic in self._topics.values():
             for number in range(topic.partitions):
@@ -134,5 +155,6 @@ class _Catalogue:
             sorted(self._topics.values(), key=lambda each: each.name),
             sorted(self._groups.values(), key=lambda each: each.name),
             sorted(self._recovered),
+            sorted(self._without_keys),
             self._unreadable,
         )

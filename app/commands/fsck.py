@@ -122,6 +122,8 @@ class _Look:
 
     def check(self, disk: "Disk") -> "DirectoryReport":
         """Raises CommandError."""
+        if self._master_key is not None:
+            _check_keys_are_here(disk, self.data_dir)
         return _check(
             self.output,
             self.data_dir,
@@ -129,6 +131,18 @@ class _Look:
             decodes_records=self._decodes_records,
             findings_max=self._findings_max,
             master_key=self._master_key,
+        )
+
+
+def _check_keys_are_here(disk: "Disk", data_dir: str) -> None:
+    """Raises UsageError: to say that all is sound would be to say that it was looked into."""
+    from storage.log.directory_role import ROLE_PATH
+
+    if disk.exists(ROLE_PATH):
+        raise UsageError(
+            f"{data_dir} is a node's: its data keys are in etcd, and no master key opens them from here",
+            field="--master-key-file",
+            hint="Without it checksums are verified. What the messages hold is read from the running cluster.",
         )
 
 

@@ -1,5 +1,6 @@
 """`acklog rebuild`: the coordination file of an embedded server anew, where it is lost or damaged."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,6 +34,7 @@ def rebuild(
         "topics": [{"topic": each.name, "id": each.id, "partitions": each.partitions} for each in rebuilt.topics],
         "groups": [{"group": each.name, "id": each.id} for each in rebuilt.groups],
         "recovered": rebuilt.recovered,
+        "withoutKeys": rebuilt.without_keys,
         "unreadable": rebuilt.unreadable,
         "damagedFilesKeptAs": kept,
     }
@@ -47,6 +49,7 @@ def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
     from app.processes.embedded_store import coordination_path, evidence_of
     from app.processes.newest_epochs import newest_epochs
     from app.processes.process_constants import COORDINATION_FILE
+    from app.processes.stored_data_keys import newest_data_key
     from cluster.ports.runtime import SteadyClock
     from cluster.stores.sqlite_copy import read_copy
     from cluster.stores.sqlite_reach import read_reach
@@ -60,7 +63,11 @@ def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
             raise UsageError(f"{path} is sound: there is nothing to rebuild", field="DATA_DIR")
         sources = [_items(lost), _items(spare)]
         rebuilt = rebuild_catalogue(
-            sources, newest_epochs(disk), reached=read_reach(path), now_ms=SteadyClock().now_ms()
+            sources,
+            newest_epochs(disk),
+            data_key_of=partial(newest_data_key, disk),
+            reached=read_reach(path),
+            now_ms=SteadyClock().now_ms(),
         )
         kept = _put_aside(disk, COORDINATION_FILE)
         write_whole(path, rebuilt.items, openings=MARGIN)
@@ -126,6 +133,10 @@ def _views(rebuilt: "Rebuilt", kept: list[str]) -> list[View]:
     if rebuilt.recovered:
         text = "Of topics that begin with recovered- the names are lost, and the settings."
         views.append(Sentence(text, "warning"))
+    lost = [each.name for each in rebuilt.topics if each.id in rebuilt.without_keys]
+    if lost:
+        text = f"Data keys are lost, and with them what was encrypted: {', '.join(lost)}."
+        views.append(Sentence(text, "bad"))
     views += [Sentence(f"Left out, as it cannot be read: {key}", "bad") for key in rebuilt.unreadable]
     views += [Sentence(f"The damaged file is kept: {path}", "muted") for path in kept]
     return [*views, Sentence("Rebuilt. Check it with acklog fsck, then start the server.", "good")]

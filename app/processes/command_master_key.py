@@ -8,7 +8,9 @@ in between. What it says on its standard error goes into the log where it fails.
 import asyncio
 import base64
 import contextlib
+import os
 import shlex
+import signal
 
 from cluster.model.data_keys import WRAPPED_BYTES_MAX
 from storage.encryption.master_key import MasterKeyError
@@ -18,6 +20,7 @@ ANSWER_BYTES_MAX = 8 * 1024
 """Of each of its two outputs; more than a wrapped data key may have."""
 CALLS_AT_ONCE_MAX = 4
 COMPLAINT_LENGTH_MAX = 500
+END_TIMEOUT_S = 1.0
 
 
 class CommandMasterKey:
@@ -56,16 +59,8 @@ class CommandMasterKey:
 
     async def _ask(self, action: str, content: bytes) -> bytes:
         async with self._permits:
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    *self._arguments,
-                    action,
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.PIPE,
-                )
-            except OSError as error:
-                raise MasterKeyError(f"{self._arguments[0]} cannot be run: {error.strerror or error}") from None
+            process = await self._started(action)
+            code = None
             try:
                 async with asyncio.timeout(self._timeout_ms / 1000):
                     answer, complaint = await _converse(process, base64.b64encode(content) + b"\n")
@@ -73,14 +68,27 @@ class CommandMasterKey:
             except TimeoutError:
                 raise MasterKeyError(f"{self._arguments[0]} {action} took more than {self._timeout_ms} ms") from None
             finally:
-                if process.returncode is None:
-                    with contextlib.suppress(ProcessLookupError):
-                        process.kill()
-                    await process.wait()
+                if code is None:
+                    await _end(process)
         if code != 0:
             said = complaint.decode(errors="replace").strip()[:COMPLAINT_LENGTH_MAX]
             raise MasterKeyError(f"{self._arguments[0]} {action} ended with {code}: {said}")
         return self._decoded(action, answer)
+
+    async def _started(self, action: str) -> asyncio.subprocess.Process:
+        """In a session of its own, so that it can be ended with all that it starts."""
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self._arguments,
+                action,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise MasterKeyError(f"{self._arguments[0]} cannot be run: {reason}") from None
 
     def _decoded(self, action: str, answer: bytes) -> bytes:
         if len(answer) > ANSWER_BYTES_MAX:
@@ -96,12 +104,22 @@ async def _converse(process: asyncio.subprocess.Process, content: bytes) -> tupl
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # its exit code says why it does not read
+    # Its exit code says why it does not read. Where the pipe is gone, asyncio raises OSError and uvloop RuntimeError.
+    with contextlib.suppress(OSError, RuntimeError):
         process.stdin.write(content)
         await process.stdin.drain()
-    process.stdin.close()
+        process.stdin.close()
     answer, complaint = await asyncio.gather(_read(process.stdout), _read(process.stderr))
     return answer, complaint
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """With its children, who would else be left behind by each try, and would hold its outputs open."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):  # a child that has left the session may keep it from being over
+        async with asyncio.timeout(END_TIMEOUT_S):
+            await process.wait()
 
 
 async def _read(stream: asyncio.StreamReader) -> bytes:

@@ -1,7 +1,11 @@
 """The master keys of a process, from where its settings say that they are."""
 
+import contextlib
+import stat
 from collections.abc import Mapping
 from pathlib import Path
+
+import structlog
 
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.master_key_options import MasterKeyOptions
@@ -12,6 +16,8 @@ from cluster.ports.entropy import Entropy
 from storage.encryption.local_master_key import LocalMasterKey, parse_master_key
 from storage.encryption.master_key import MasterKey, MasterKeys
 
+logger = structlog.get_logger(__name__)
+
 
 def master_keys_of(process: ConfiguredProcess, entropy: Entropy) -> MasterKeys:
     """Blocks. Raises SettingsError, also where topics are to be encrypted and nothing could do that."""
@@ -19,6 +25,17 @@ def master_keys_of(process: ConfiguredProcess, entropy: Entropy) -> MasterKeys:
     if process.loaded.values.get("encrypt_topics") and not options.has_key:
         raise SettingsError(f"encrypt_topics is on, and there is no master key ({where_to_set('master_key_file')})")
     return load_master_keys(options, process.environment, entropy)
+
+
+def tell_of_readable_keys(process: ConfiguredProcess) -> None:
+    """Whoever may run anything on the machine may read such a file: the log says so, and the process goes on, as
+    whoever mounts secrets may have no choice. Blocks."""
+    options = process.loaded.make(MasterKeyOptions)
+    for path in filter(None, (options.master_key_file, options.previous_master_key_file)):
+        with contextlib.suppress(OSError):
+            mode = Path(path).stat().st_mode
+            if stat.S_ISREG(mode) and mode & stat.S_IROTH:
+                logger.warning("master_key_readable_by_all", path=path, mode=f"{stat.S_IMODE(mode):o}")
 
 
 def load_master_keys(options: MasterKeyOptions, environment: Mapping[str, str], entropy: Entropy) -> MasterKeys:
@@ -35,12 +52,16 @@ def _load(options: MasterKeyOptions, prefix: str, environment: Mapping[str, str]
         getattr(options, f"{prefix}master_key_{kind}") for kind in ("file", "variable", "command", "name")
     )
     if path:
+        source = f"{prefix}master_key_file: {path}"
         try:
-            content = Path(path).read_bytes()
+            content, mode = Path(path).read_bytes(), Path(path).stat().st_mode
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise SettingsError(f"{prefix}master_key_file: {path} cannot be read: {reason}") from None
-        return _local(content, f"{prefix}master_key_file: {path}", entropy)
+            raise SettingsError(f"{source} cannot be read: {error.strerror or error}") from None
+        if stat.S_ISREG(mode) and mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise SettingsError(
+                f"{source} may be written by others than its owner, who could put a key of their own there: chmod 600"
+            )
+        return _local(content, source, entropy)
     if variable:
         if variable not in environment:
             raise SettingsError(f"{prefix}master_key_variable: there is no environment variable {variable}")

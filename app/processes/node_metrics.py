@@ -30,6 +30,10 @@ class NodeCollector(SteppedCollector):
         yield _gauge("acklog_storage_failed", "1 when the data directory is not served any more", bool(node.failure))
         yield _gauge("acklog_partitions_led", "Partitions that the node leads", len(node.partitions_led()))
         yield _gauge("acklog_partitions_refused", "Partitions whose files are damaged", node.partitions_refused)
+        text = "Batches that were found since the start with right checksums, and cannot be decrypted"
+        yield _gauge("acklog_undecryptable_batches", text, node.logs.undecryptable.count)
+        text = "Data keys of encrypted topics that the node has not unwrapped yet"
+        yield _gauge("acklog_data_keys_missing", text, node.missing_data_keys)
         yield _gauge("acklog_append_pending_bytes", "Bytes that wait for the disk", node.logs.pending_bytes)
         yield _gauge("acklog_waiting_receives", "Receives that wait for messages", node.waiting_receives)
         yield _gauge("acklog_cache_bytes", "Batches kept in memory for readers", node.cache_bytes)

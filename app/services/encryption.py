@@ -20,15 +20,18 @@ class EncryptionService:
         """Raises ServerError TOPIC_NOT_FOUND."""
         topic = await self._catalog.operated_topic(name, principal, Action.MANAGE)
         await self._catalog.confirm_nodes()
-        return self._view(await self._catalog.latest_topic(name) or topic)
+        return self._view(await self._catalog.latest_topic(name) or topic, principal)
 
     async def rotate(self, name: str, principal: Principal) -> EncryptionView:
         """Returns at once: a node makes the key soon. Raises ServerError TOPIC_NOT_FOUND, NOT_ENCRYPTED,
         TOO_MANY_DATA_KEYS."""
         await self._catalog.operated_topic(name, principal, Action.MANAGE)
-        return self._view(await self._topics.rotate_data_key(name))
+        return self._view(await self._topics.rotate_data_key(name), principal)
 
-    def _view(self, topic: Topic) -> EncryptionView:
+    def _view(self, topic: Topic, principal: Principal) -> EncryptionView:
+        if not principal.may_on_cluster(Action.LOOK):
+            keys = [DataKeyView(each.number, "", each.created_at_ms) for each in topic.data_keys]
+            return EncryptionView(topic.name, topic.config.encryption, topic.data_keys_wanted, keys, [])
         nodes = [
             NodeMasterKeys(member.node_id, list(member.registration.master_keys))
             for member in self._metadata.steering.membership.live()

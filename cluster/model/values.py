@@ -120,14 +120,15 @@ class EarlierMapping(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     until_ms: int
 
 
-class DataKey(msgspec.Struct, frozen=True, rename="camel"):
+class DataKey(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What batches of a topic are encrypted by, `wrapped` by the master key of the id `master_key`. Batches name it by
-    its number."""
+    its number. By `check` it is known again once it is unwrapped; earlier versions wrote none."""
 
     number: int
     wrapped: bytes
     master_key: str
     created_at_ms: int
+    check: bytes = b""
 
 
 class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

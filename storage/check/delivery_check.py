@@ -1,5 +1,7 @@
 """What the groups of a partition have done: snapshot, then the delivery log's tail, as a start would read them."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from acklog.wire.batch import BatchCorruptError
@@ -20,7 +22,8 @@ _GROUPS_MAX = 1 << 31  # the log is right, however many there are
 
 
 class DeliveryCheck:
-    """One partition. `messages` is its log of messages, None if there is none; `delivery` that of delivery records."""
+    """One partition. `messages` is its log of messages, None if there is none; `delivery` that of delivery records.
+    `unread` says what is found of state whose key is not there."""
 
     def __init__(
         self,
@@ -31,6 +34,7 @@ class DeliveryCheck:
         journal_key: int,
         findings: Findings,
         cipher: BatchCipher = IN_CLEAR,
+        unread: Callable[[str], tuple[FindingKind, str]] = lambda detail: (FindingKind.ENCRYPTED, detail),
     ) -> None:
         self._disk = disk
         self._delivery = delivery
@@ -38,6 +42,7 @@ class DeliveryCheck:
         self._journal_key = journal_key
         self._findings = findings
         self._cipher = cipher
+        self._unread = unread
         self._directory = delivery.key.directory
         self._snapshot_path = f"{self._directory}/{SNAPSHOT_NAME}"
 
@@ -70,7 +75,8 @@ class DeliveryCheck:
             snapshot = self._cipher.decrypted_state(memoryview(payload)[_OFFSET_BYTES:])
             state.restore(snapshot, now_ms=0, wall_now_ms=0)
         except ServerError as error:
-            self._add(FindingKind.ENCRYPTED, self._snapshot_path, error.detail)
+            kind, detail = self._unread(error.detail)
+            self._add(kind, self._snapshot_path, detail)
             return None
         except (CheckpointDamagedError, DeliveryFormatError, ValueError) as error:
             self._add(FindingKind.SNAPSHOT_DAMAGED, self._snapshot_path, str(error))
@@ -98,7 +104,8 @@ class DeliveryCheck:
             for _, payload in batches.read(offset):
                 state.apply(decode_records(payload), now_ms=0, wall_now_ms=0)
         except ServerError as error:
-            self._add(FindingKind.ENCRYPTED, self._directory, error.detail)
+            kind, detail = self._unread(error.detail)
+            self._add(kind, self._directory, detail)
             return False
         except (DeliveryFormatError, BatchCorruptError, JournalCorruptError, msgspec.DecodeError, OSError) as error:
             self._add(FindingKind.DELIVERY_UNREADABLE, self._directory, str(error))

@@ -167,6 +167,7 @@ class DirectoryCheck:
 
     def _read_catalog(self) -> None:
         if self._is_of_cluster():
+            self._ciphers.keys_are_elsewhere()
             return
         for fault in self._coordination_copy.faults if self._coordination_copy is not None else ():
             self._findings.add(FindingKind.COORDINATION_COPY_DAMAGED, COORDINATION_COPY_PATH, fault)
@@ -220,7 +221,8 @@ class DirectoryCheck:
                 check.figures.damage.append((0, check.figures.durable_end))
                 check.figures.end_offset = check.figures.stored_end = check.figures.durable_end
             if records is not None and records.unread:
-                self._findings.add(FindingKind.ENCRYPTED, key.directory, records.unread, topic_id=key.topic_id)
+                kind, detail = self._ciphers.unread(records.unread)
+                self._findings.add(kind, key.directory, detail, topic_id=key.topic_id)
             self._logs[str(key)] = check.figures
 
     def _keys(self, points: RecoveryPoints) -> list[LogKey]:
@@ -275,6 +277,7 @@ class DirectoryCheck:
                 journal_key=journal_key,
                 findings=self._findings,
                 cipher=self._ciphers.of(log.key),
+                unread=self._ciphers.unread,
             )
             group_ids = check.run()
             if self._coordination is not None and not self._coordination.faults:

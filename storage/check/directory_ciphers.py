@@ -6,8 +6,10 @@ Without one everything is checked that its checksums say; what is in it is not l
 
 from collections.abc import Iterable
 
-from cluster.model.values import Topic
+from cluster.model.values import DataKey, Topic
 from cluster.ports.entropy import Entropy
+from storage.check.findings import FindingKind
+from storage.encryption.data_key_check import checked
 from storage.encryption.local_master_key import LocalMasterKey
 from storage.encryption.log_cipher import LogCipher
 from storage.encryption.master_key import MasterKeyError, bound_to
@@ -23,22 +25,35 @@ class DirectoryCiphers:
         self._master_key = master_key
         self._entropy = entropy
         self._keys: dict[str, TopicKeys] = {}
+        self._are_elsewhere = False
+
+    def keys_are_elsewhere(self) -> None:
+        """The directory is a node's: nothing in it says which data keys there are."""
+        self._are_elsewhere = True
+
+    def unread(self, detail: str) -> tuple[FindingKind, str]:
+        """What is found of something that could not be decrypted for want of a key."""
+        if self._are_elsewhere:
+            return FindingKind.KEYS_ELSEWHERE, "verified by its checksums only"
+        return FindingKind.ENCRYPTED, detail
 
     def learn(self, topics: Iterable[Topic]) -> None:
         """A data key that another master key has wrapped stays unknown, and its problem says so."""
         for topic in topics:
             topic_keys = self._of(topic.id)
             topic_keys.learn(topic)
-            topic_keys.problem = "no master key was given."
-            if self._master_key is not None:
-                self._unwrap(topic, topic_keys, self._master_key)
+            for each in topic.data_keys:
+                try:
+                    topic_keys.put(each.number, self._unwrapped(topic, each))
+                except MasterKeyError as error:
+                    topic_keys.miss(each.number, f"{error}.")
 
-    def _unwrap(self, topic: Topic, topic_keys: TopicKeys, master_key: LocalMasterKey) -> None:
-        for each in topic.data_keys:
-            try:
-                topic_keys.put(each.number, master_key.unwrapped(each, bound=bound_to(topic.id, each.number)))
-            except MasterKeyError as error:
-                topic_keys.problem = f"{error}."
+    def _unwrapped(self, topic: Topic, data_key: DataKey) -> bytes:
+        """Raises MasterKeyError."""
+        if self._master_key is None:
+            raise MasterKeyError("no master key was given")
+        plain = self._master_key.unwrapped(data_key, bound=bound_to(topic.id, data_key.number))
+        return checked(plain, data_key, topic_id=topic.id)
 
     def of(self, log: LogKey) -> BatchCipher:
         """Decrypting what it has no key for raises ServerError UNAVAILABLE."""

@@ -98,11 +98,25 @@ class FindingKind(Diagnosis, Enum):
     LOG_REFUSED = Diagnosis(
         Severity.ERROR, "the journal could not be replayed into the log, which takes no requests", _RESTORE
     )
+    LOG_MISPLACED = Diagnosis(
+        Severity.ERROR,
+        "the directory is another log's: a server refuses it rather than show one topic's messages as another's",
+        "Move the directories back to the names that they say, while the server is stopped.",
+    )
+    IDENTITY_DAMAGED = Diagnosis(Severity.WARNING, "what says which log the directory is cannot be read", _KEEP)
+    IDENTITY_MISSING = Diagnosis(
+        Severity.NOTE, "nothing says which log the directory is, as in earlier versions: a swap is not found", _NOTHING
+    )
     RECORDS_UNREADABLE = Diagnosis(
         Severity.ERROR, "the batch is whole, but its messages cannot be decoded", "Please report it, with the batch."
     )
     ENCRYPTED = Diagnosis(
         Severity.NOTE, "it is encrypted, and was verified by its checksums only", "To look into it: --master-key-file."
+    )
+    KEYS_ELSEWHERE = Diagnosis(
+        Severity.NOTE,
+        "it is encrypted, and was verified by its checksums only: a node's data keys are in etcd, not in its directory",
+        "No master key opens it here: read the topic from the running cluster. Damage is mended from other replicas.",
     )
     SCHEDULE_DAMAGED = Diagnosis(
         Severity.ERROR,

@@ -10,6 +10,7 @@ from acklog.wire.batch import BatchHeader
 from storage.check.epoch_check import EpochCheck
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
+from storage.check.identity_check import check_identity
 from storage.check.index_check import IndexCheck
 from storage.check.record_check import RecordCheck
 from storage.delivery.partition_delivery import log_of_snapshot
@@ -19,6 +20,7 @@ from storage.log.batch_search import find_batch_behind
 from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint
 from storage.log.index import SegmentIndex
 from storage.log.keys import LogKey
+from storage.log.log_identity import IDENTITY_NAME
 from storage.log.log_state import COMPACTED_NAME, LEADER_EPOCHS_NAME
 from storage.log.log_table import LOGS, LogKind, own_directories
 from storage.log.recovery_points import RecoveryPoint
@@ -74,6 +76,7 @@ class LogCheck:
         names = self._disk.list_directory(self._key.directory)
         bases = self._bases(names)
         self._look_at_names(names)
+        check_identity(self._disk, self._key, self._point, self._findings)
         if self._point.refused:
             figures.is_refused = True
             self._add(FindingKind.LOG_REFUSED, self._key.directory, self._point.refused)
@@ -112,7 +115,7 @@ class LogCheck:
         return bases
 
     def _look_at_names(self, names: list[str]) -> None:
-        known = {LEADER_EPOCHS_NAME, COMPACTED_NAME}
+        known = {LEADER_EPOCHS_NAME, COMPACTED_NAME, IDENTITY_NAME}
         if self._key.directory == self._key.partition_directory:
             known |= own_directories()
         if self._spec.has_state:

@@ -32,6 +32,14 @@ def is_encrypted(content: Buffer) -> bool:
     return len(content) > 0 and content[0] == MARK
 
 
+def data_key_number(encrypted: Buffer) -> int:
+    """The one that an envelope names; 0 where it is none that is known here."""
+    if len(encrypted) < _HEAD.size or encrypted[0] != MARK or encrypted[1] != VERSION:
+        return 0
+    number: int = _HEAD.unpack_from(encrypted)[2]
+    return number
+
+
 def encrypt(writer: WriterKey, content: Buffer, *, bound: bytes) -> tuple[bytes, bytes]:
     """The envelope's head, and what comes behind it."""
     count = writer.take_count()

@@ -10,15 +10,16 @@ KEYS_RETRY_MS = 200
 
 
 class TopicKeys:
-    """`learn` says what the topic's entry says; `put` gives a key that was unwrapped. `problem` says why one is
-    missing, where that is known."""
+    """`learn` says what the topic's entry says; `put` gives a key that was unwrapped, `miss` says why one is not
+    there, until it is."""
 
     def __init__(self) -> None:
-        self.problem = ""
         self._name = ""
         self._is_on = False
         self._wanted: tuple[int, ...] = ()
         self._keys: dict[int, bytes] = {}
+        self._problems: dict[int, str] = {}
+        self._asked_for: dict[int, None] = {}
 
     def __repr__(self) -> str:
         return f"TopicKeys({self._name!r}, {sorted(self._keys)})"
@@ -30,9 +31,20 @@ class TopicKeys:
 
     def put(self, number: int, key: bytes) -> None:
         self._keys[number] = key
+        self._problems.pop(number, None)
+        self._asked_for.pop(number, None)
+
+    def miss(self, number: int, problem: str) -> None:
+        """`problem` is told to whoever asks for what the key has encrypted."""
+        self._problems[number] = problem
 
     def has(self, number: int) -> bool:
         return number in self._keys
+
+    @property
+    def asked_for(self) -> tuple[int, ...]:
+        """Keys that somebody wanted in vain."""
+        return tuple(self._asked_for)
 
     @property
     def is_on(self) -> bool:
@@ -45,9 +57,10 @@ class TopicKeys:
         return bool(self._keys)
 
     @property
-    def is_complete(self) -> bool:
-        """All data keys that the topic has are known, and it has one where it needs one."""
-        return all(number in self._keys for number in self._wanted) and not (self._is_on and not self._keys)
+    def is_ready(self) -> bool:
+        """The topic's newest data key is known, and it has one where it needs one: what is appended can be encrypted
+        as it is to be. Earlier ones may be missing yet, for who reads what they have encrypted."""
+        return self._wanted[-1] in self._keys if self._wanted else not self._is_on
 
     @property
     def newest(self) -> int:
@@ -65,10 +78,13 @@ class TopicKeys:
             return key
         if number not in self._wanted and not max(self._wanted, default=0) < number <= DATA_KEYS_MAX:
             raise BatchCorruptError(f"it names the data key {number}, which its topic does not have")
+        self._asked_for[number] = None
         raise self.missing(number)
 
     def missing(self, number: int | None = None) -> ServerError:
+        """`number` None: the one for what is encrypted from now on."""
         which = "a data key" if number is None else f"data key {number}"
-        reason = f": {self.problem}" if self.problem else " yet."
+        problem = self._problems.get(number or max(self._wanted, default=1))
+        reason = f": {problem}" if problem else " yet."
         detail = f"This node does not know {which} of the encrypted topic {self._name}{reason}"
         return ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=KEYS_RETRY_MS)

@@ -15,6 +15,7 @@ from storage.log.log_settings import LogStoreSettings
 from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
 from storage.log.refusal import refusal_of
+from storage.log.undecryptable import UndecryptableBatches
 
 SHORTAGE_LOG_INTERVAL_MS = 10_000
 
@@ -34,6 +35,7 @@ class Engine:
             disk, limit=settings.open_files_max, write_behind_bytes_max=settings.write_behind_bytes_max
         )
         self.indexes = IndexCache(limit=settings.closed_indexes_max)
+        self.undecryptable = UndecryptableBatches()
         self.dirty: dict[LogState, None] = {}
         self.life = Lifecycle.OPENING
         self.failure: str | None = None

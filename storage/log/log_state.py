@@ -11,6 +11,7 @@ from storage.log.index import SegmentIndex
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_directory import sync_names
+from storage.log.log_identity import keep_identity
 from storage.log.log_settings import LogSettings
 from storage.log.open_files import OpenFiles
 from storage.log.recovery_points import RecoveryPoint
@@ -30,6 +31,7 @@ class LogState:
         "dirty_segments",
         "epochs",
         "has_files",
+        "is_misplaced",
         "is_removed",
         "is_replacing",
         "is_void",
@@ -57,6 +59,7 @@ class LogState:
         self.journal_floor = point.journal_floor
         self.refused = point.refused
         self.damage = point.damage  # why something that was durable cannot be read; "" while nothing is known of any
+        self.is_misplaced = False  # the directory holds another log: `refused` says so, until that is put right
         self.is_removed = False
         self.is_replacing = False  # a segment's file: what is found in it may not be what its index says
         self.is_void = point.is_void
@@ -152,7 +155,7 @@ class LogState:
             self.recovery_point,
             self.next_log_start,
             self.journal_floor,
-            self.refused,
+            "" if self.is_misplaced else self.refused,
             segment,
             position,
             self.is_void,
@@ -200,14 +203,15 @@ def _time_before(file: WriteBehindFile, segment: Segment, index: SegmentIndex, r
 
 
 def sync_log_files(
-    disk: Disk, files: OpenFiles, directory: str, segments: list[Segment], *, names_are_dirty: bool
+    disk: Disk, files: OpenFiles, key: LogKey, segments: list[Segment], *, names_are_dirty: bool
 ) -> None:
     """In an I/O thread: make the content of `segments` durable, and their names and the directory's if they are new."""
     for segment in segments:
         with files.use(segment.path) as file:
             file.sync()
     if names_are_dirty:
-        sync_names(disk, directory)
+        keep_identity(disk, key)
+        sync_names(disk, key.directory)
 
 
 def write_epochs(disk: Disk, path: str, payload: bytes) -> None:

@@ -148,7 +148,7 @@ class Maintenance:
         closed = [segment for segment in segments if segment is not state.active and segment.index is not None]
 
         def work() -> None:
-            sync_log_files(engine.disk, engine.files, state.key.directory, segments, names_are_dirty=names_are_dirty)
+            sync_log_files(engine.disk, engine.files, state.key, segments, names_are_dirty=names_are_dirty)
             if epochs is not None:
                 write_epochs(engine.disk, state.epochs_path, epochs)
             for segment in closed:

@@ -180,10 +180,12 @@ class PartitionLog:
         is_little = sum(header.length for header, _ in found) <= _DECRYPTED_AT_ONCE_BYTES
         try:
             return decrypted() if is_little else await self._engine.io.run(decrypted)
-        except BatchCorruptError as error:  # its bytes are as its leader wrote them: no replica has others
+        except BatchCorruptError as error:
+            base_offset = found[0].header.base_offset
+            self._engine.undecryptable.note(self.key, base_offset, str(error))
             raise ServerError(
                 ProblemCode.RECORDS_CORRUPT,
-                f"the batch at offset {found[0].header.base_offset} of log {self.key} cannot be decrypted: {error}",
+                f"the batch at offset {base_offset} of log {self.key} cannot be decrypted: {error}",
                 extra={"offset": offset, "next_offset": found[0].header.next_offset},
             ) from error
 

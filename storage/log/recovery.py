@@ -18,6 +18,7 @@ from storage.log.index import IndexDamagedError, SegmentIndex
 from storage.log.journal_scan import JournalCorruptError
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs, leader_epochs_from_bytes
+from storage.log.log_identity import keep_identity, misplacement
 from storage.log.log_settings import LogSettings
 from storage.log.log_state import LogState, cut_segment, find_cut, store_index, sync_log_files, write_epochs
 from storage.log.open_files import OpenFiles
@@ -57,6 +58,9 @@ class LogRecovery:
 
     def load(self) -> None:
         state = self.state
+        if not state.is_void and (problem := misplacement(self._disk, state.key)):
+            self._leave_as_it_is(problem)
+            return
         if state.is_void:
             self._drop_everything()
         bases = self._segments_to_load()
@@ -85,6 +89,14 @@ class LogRecovery:
         state.epochs.log_end = state.log_end
         state.epochs.remove_before(state.log_start)
         state.last_append_ms = state.latest_append_ms()
+
+    def _leave_as_it_is(self, problem: str) -> None:
+        """The files are another log's. Nothing of them is read, changed, or built upon."""
+        state = self.state
+        state.refused, state.is_misplaced, state.has_files = problem, True, True
+        segment = Segment(self._directory, self._durable_end)
+        state.segments.append(segment)
+        state.epochs.log_end = segment.end_offset
 
     def _segments_to_load(self) -> list[int]:
         """Base offsets, without the segments that retention had removed when the power failed."""
@@ -299,6 +311,9 @@ class LogRecovery:
         would bring back, behind the end that is reported, what nobody was told of. An orderly stop leaves no doubt.
         """
         state = self.state
+        if state.is_misplaced:
+            self._report.refused[state.key] = state.refused
+            return
         segments = list(state.dirty_segments)
         for segment in segments:
             self._write_again(segment)
@@ -308,7 +323,9 @@ class LogRecovery:
         # A segment that the recovery point does not name may be an empty one that nobody has synced the name of.
         has_new_segment = state.has_files and state.active.base_offset != self._durable_segment
         if segments or state.names_are_dirty or has_new_segment:
-            sync_log_files(self._disk, self._files, self._directory, segments, names_are_dirty=True)
+            sync_log_files(self._disk, self._files, state.key, segments, names_are_dirty=True)
+        elif state.has_files:
+            keep_identity(self._disk, state.key)
         if state.epochs.is_dirty:
             write_epochs(self._disk, state.epochs_path, state.epochs.to_bytes())
             state.epochs.is_dirty = False

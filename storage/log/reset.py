@@ -8,6 +8,7 @@ from storage.disk.port import Disk
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.log_directory import sync_names
+from storage.log.log_identity import identity_path
 from storage.log.log_queue import LogQueue
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
@@ -34,6 +35,7 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
         state.has_files = True
     before = state.recovery_point, state.recovery_place, state.next_log_start, state.journal_floor, state.is_void
     refused, state.refused = state.refused, ""
+    is_misplaced, state.is_misplaced = state.is_misplaced, False
     damage, state.damage = state.damage, ""
     state.recovery_point, state.recovery_place = offset, (offset, 0)
     state.next_log_start = offset
@@ -44,6 +46,7 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
     except ServerError:
         state.recovery_point, state.recovery_place, state.next_log_start, state.journal_floor, state.is_void = before
         state.refused, state.damage = refused, damage
+        state.is_misplaced = is_misplaced
         raise
 
     state.version += 1
@@ -74,8 +77,9 @@ def _replace_files(disk: Disk, files: OpenFiles, state: LogState, segment: Segme
     """The last segment becomes the new one, as its name and its inode are there already."""
     for each in removed:
         files.forget(each.path)
-    if disk.exists(state.epochs_path):
-        disk.remove(state.epochs_path)
+    for path in (state.epochs_path, identity_path(state.key)):  # it may say that they are another log's
+        if disk.exists(path):
+            disk.remove(path)
     found = [Segment(state.key.directory, base) for base in _bases_found(disk, state.key.directory)]
     for each in found:
         if disk.exists(each.index_path):

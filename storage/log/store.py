@@ -58,6 +58,7 @@ class LogStore:
             key: PartitionLog(engine, self._commit, self._maintenance, state) for key, state in self._states.items()
         }
         self.report = recovered.report
+        self.undecryptable = engine.undecryptable
         self.scrub = Scrub(engine, self._logs, on_crashed=engine.fail)
 
     @property

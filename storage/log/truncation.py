@@ -9,6 +9,7 @@ from cluster.errors import ServerError
 from storage.disk.port import Disk, ShortageError
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
+from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_queue import LogQueue
 from storage.log.log_state import LogState, cut_segment, find_cut, sync_log_files, write_epochs, write_index
@@ -64,7 +65,7 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     dirty = list(state.dirty_segments)
     directory = state.key.directory
     closed = [each for each in dirty if each.base_offset < segment.base_offset and each.index is not None]
-    await maintenance.run(partial(_make_durable, engine.disk, engine.files, directory, dirty, closed))
+    await maintenance.run(partial(_make_durable, engine.disk, engine.files, state.key, dirty, closed))
     state.cover((cut_offset, segment.base_offset, position))
     state.journal_floor = maintenance.journal_sequence
     try:
@@ -92,9 +93,9 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     await maintenance.finish(partial(_cut_files, engine.disk, engine.files, directory, segment, removed))
 
 
-def _make_durable(disk: Disk, files: OpenFiles, directory: str, dirty: list[Segment], closed: list[Segment]) -> None:
+def _make_durable(disk: Disk, files: OpenFiles, key: LogKey, dirty: list[Segment], closed: list[Segment]) -> None:
     """In an I/O thread."""
-    sync_log_files(disk, files, directory, dirty, names_are_dirty=True)
+    sync_log_files(disk, files, key, dirty, names_are_dirty=True)
     for each in closed:
         if not each.index_is_stored:
             write_index(disk, each)

@@ -9,6 +9,7 @@ from storage.log.store import LogStore
 from storage.node.append_times import AppendTimes
 from storage.node.compaction.compactor import Compactor
 from storage.node.encryption.data_key_keeper import DataKeyKeeper
+from storage.node.encryption.data_key_steps import DataKeySteps
 from storage.node.group_coordinators import GroupCoordinators
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.groups.mapping_passages import MappingPassages
@@ -175,14 +176,16 @@ def replica_context(
 
 
 def _data_keys_of(ports: NodePorts, me: ReplicaIdentity, on_crashed: Callable[[BaseException], None]) -> DataKeyKeeper:
-    return DataKeyKeeper(
+    steps = DataKeySteps(
         me,
         store=ports.store,
         metadata=ports.metadata,
         master_keys=ports.master_keys,
         clock=ports.clock,
         entropy=ports.entropy,
-        on_crashed=on_crashed,
+    )
+    return DataKeyKeeper(
+        steps, metadata=ports.metadata, clock=ports.clock, entropy=ports.entropy, on_crashed=on_crashed
     )
 
 

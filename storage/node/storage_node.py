@@ -245,6 +245,10 @@ class StorageNode:
         """Partitions that the node should lead and cannot open."""
         return len(self._replicas.failures)
 
+    @property
+    def missing_data_keys(self) -> int:
+        return self._replicas.data_keys.missing_keys
+
     def partitions_led(self) -> list[Partition]:
         return self._held.led()
 

@@ -56,6 +56,7 @@ ALLOWED = {
     ("app/jwt/key_file.py", "open"): "reads an issuer's keys on another thread",
     ("app/processes/process_tls.py", "pathlib"): "reads etcd's certificates on another thread",
     ("app/processes/command_master_key.py", "asyncio.create_subprocess_exec"): "asks the program that has the key",
+    ("app/processes/command_master_key.py", "os"): "ends that program with its children",
     ("app/processes/master_keys.py", "pathlib"): "reads the file of the master key once, at the start",
     ("app/processes/master_keys.py", "read_bytes"): "reads the file of the master key once, at the start",
     ("app/processes/process_tls.py", "read_bytes"): "reads etcd's certificates on another thread",

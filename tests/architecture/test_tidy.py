@@ -54,6 +54,7 @@ LONG_FOR_A_REASON = {
     "storage/log/group_commit.py": "a round is one chain of callbacks, and reads from top to bottom",
     "storage/log/log_reader.py": "reads by offset, by time and for the scrub go the same way through the segments",
     "storage/log/partition_log.py": "all that a log can be asked, each with its docstring; what is done is elsewhere",
+    "storage/check/findings.py": "one table: all that a check finds, what it means, and what to do",
     "storage/log/recovery.py": "one log's way back, in steps that each need what the ones before have found",
     "storage/node/groups/partition_groups.py": "receive, settle and seek of a group change the same state in turn",
     "storage/node/partition/partition_host.py": "the only writer of its log: what it has under way is in one place",

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.command_run import run_command
 from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -17,6 +18,7 @@ MESSAGES = 200
 def key_file(directory: Path, name: str = "master.key", fill: int = 7) -> Path:
     path = directory / name
     path.write_bytes(base64.b64encode(bytes([fill]) * 32))
+    path.chmod(0o600)
     return path
 
 
@@ -89,3 +91,31 @@ def test_without_the_right_key_a_start_says_so_and_changes_nothing(tmp_path: Pat
     with server_of(tmp_path, "--master-key-file", str(right)) as server:
         answer = server.request("GET", "/topics/payments/partitions/0/records?offset=0")
         assert answer.document["records"][0]["body"] == SECRET
+
+
+def test_a_rebuilt_topic_whose_keys_are_lost_says_so_and_goes_on_encrypted(tmp_path: Path) -> None:
+    options = ("--master-key-file", str(key_file(tmp_path)))
+    with server_of(tmp_path, *options) as server:
+        made = server.request("PUT", "/topics/payments", {"partitions": 1, "config": {"encryption": "on"}}).document
+        for number in range(1, 4):
+            assert server.request("POST", "/messages", {"queue": "payments", "body": SECRET}).status == 201
+            wait_until(lambda count=number: data_keys(server, "payments") == count, seconds=20, what="the data key")
+            if number < 3:
+                assert server.request("POST", "/topics/payments/encryption/rotate").status == 202
+        server.kill()
+    for lost in (tmp_path / "data").glob("coordination*"):
+        lost.unlink()
+    rebuilt = run_command("rebuild", str(tmp_path / "data"), "--json").document
+    assert rebuilt["withoutKeys"] == rebuilt["recovered"] == [made["id"]]
+    with server_of(tmp_path, *options) as server:
+        name = f"recovered-{made['id']}"
+        wait_until(lambda: data_keys(server, name) == 3, seconds=20, what="new data keys")
+        answer = server.request("GET", f"/topics/{name}/partitions/0/records?offset=0").document
+        assert (answer["code"], "cannot be decrypted" in answer["detail"]) == ("RECORDS_CORRUPT", True)
+        assert server.request("POST", "/messages", {"queue": name, "body": SECRET}).status == 201
+        server.kill()
+        assert on_disk(tmp_path, SECRET.encode()) == []
+
+
+def data_keys(server: ServerProcess, topic: str) -> int:
+    return len(server.request("GET", f"/topics/{topic}/encryption").document["dataKeys"])

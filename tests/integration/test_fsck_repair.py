@@ -165,6 +165,11 @@ def test_a_node_takes_it_from_the_others(data: Path) -> None:
     result = fsck(data, "--repair", "--yes")
     assert (result.exit_code, digest(data)) == (2, before)
     assert "the other replicas have" in result.stderr
+    key = data.parent / "master.key"
+    key.write_text("07" * 32)
+    key.chmod(0o600)
+    with_key = fsck(data, "--records", "--master-key-file", str(key))
+    assert (with_key.exit_code, "its data keys are in etcd" in with_key.stderr) == (2, True)
 
 
 def test_what_repair_needs(data: Path) -> None:

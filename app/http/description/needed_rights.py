@@ -60,6 +60,7 @@ def _group(action: Action) -> Need:
 _PROGRESS = Need((Action.LOOK, Action.RECEIVE), On.GROUP)
 _SHOWN_TOPICS = "shows the topics that the token may look at; look on those that are named"
 _SHOWN_KEYS = "shows keys to who has receive on the topic, too"
+_MASTER_KEYS = "shows nodes and master keys to who has look on the cluster, too"
 _SHOWN_MESSAGE = "shows the message to who has receive on it, too"
 _ON_TOPIC = {
     Action.SEND: (_topic(Action.SEND),),
@@ -109,8 +110,8 @@ NEEDED: Mapping[str, Needed] = {
     "deleteBefore": Needed(_ON_TOPIC[Action.PURGE]),
     "compactTopic": Needed(_ON_TOPIC[Action.MANAGE]),
     "describeCompaction": Needed(_ON_TOPIC[Action.MANAGE]),
-    "describeEncryption": Needed(_ON_TOPIC[Action.MANAGE]),
-    "rotateDataKey": Needed(_ON_TOPIC[Action.MANAGE]),
+    "describeEncryption": Needed(_ON_TOPIC[Action.MANAGE], _MASTER_KEYS),
+    "rotateDataKey": Needed(_ON_TOPIC[Action.MANAGE], _MASTER_KEYS),
     "latestOfKey": Needed(_ON_TOPIC[Action.RECEIVE]),
     "openProducer": Needed(_ON_TOPIC[Action.SEND]),
     "listGroups": Needed((Need((Action.LOOK,), On.ANYTHING),)),

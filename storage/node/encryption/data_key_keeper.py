@@ -1,8 +1,8 @@
 """Keeps the data keys of a node's topics: unwraps what it can, makes those that are missing where it leads, and wraps
 anew what an earlier master key has wrapped.
 
-All changes of a topic's entry are compare-and-set on what was read. A key is used only once the metadata shows it: one
-whose entry was never written would leave batches that nobody can read.
+Some are seen to at the same time, those first by which topics encrypt now: one that is not answered holds up no other,
+and a topic is served once it has its newest.
 """
 
 import asyncio
@@ -13,27 +13,28 @@ import msgspec
 import structlog
 
 from acklog.wire.problems import ProblemCode
+from cluster.backoff import Backoff
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
-from cluster.model import keys
-from cluster.model.codec import decode, encode_instead
-from cluster.model.data_keys import WRAPPED_BYTES_MAX, missing_number, rewrapped, with_data_key
-from cluster.model.values import NO_LEADER, DataKey, Topic
+from cluster.model.data_keys import missing_number
+from cluster.model.values import Topic
 from cluster.ports.clock import Clock
-from cluster.ports.coordination import CoordinationError, CoordinationStore, Put, unchanged
+from cluster.ports.coordination import CoordinationError
 from cluster.ports.entropy import Entropy
-from storage.encryption.local_master_key import random_bytes
 from storage.encryption.log_cipher import LogCipher
-from storage.encryption.master_key import MasterKey, MasterKeyError, MasterKeys, bound_to
+from storage.encryption.master_key import MasterKeyError, MasterKeys
 from storage.encryption.topic_keys import TopicKeys
-from storage.encryption.writer_key import KEY_BYTES
 from storage.log.keys import LogKey
-from storage.replication.assignment import ReplicaIdentity
+from storage.node.encryption.data_key_steps import DataKeySteps
+from storage.node.encryption.key_jobs import WHOLE_TOPIC, KeyJob, KeyJobs
 
-RETRY_MS = 500
-"""Until what could not be done is tried again, where nothing happens before."""
+RETRY = Backoff(500, 10_000)
+"""Until what failed is tried again."""
 WAIT_MS = 3_000
 """How long the opening of a partition waits for its topic's keys; it is tried again later."""
+JOBS_AT_ONCE_MAX = 4
+PROBLEM = "the node could not get it from who has the master key; its log says why (data_key_missing)."
+"""All that callers are told: the reason is the operator's."""
 
 logger = structlog.get_logger(__name__)
 
@@ -43,45 +44,47 @@ class DataKeyKeeper:
 
     def __init__(
         self,
-        me: ReplicaIdentity,
+        steps: DataKeySteps,
         *,
-        store: CoordinationStore,
         metadata: MetadataView,
-        master_keys: MasterKeys,
         clock: Clock,
         entropy: Entropy,
         on_crashed: Callable[[BaseException], None],
     ) -> None:
-        self._me = me
-        self._store = store
+        self._steps = steps
         self._metadata = metadata
-        self._master_keys = master_keys
         self._clock = clock
         self._entropy = entropy
         self._on_crashed = on_crashed
         self._keys: dict[str, TopicKeys] = {}
         self._heeded: dict[str, Topic] = {}
-        self._unfinished: dict[str, None] = {}
+        self._jobs = KeyJobs(RETRY)
+        self._told: dict[KeyJob, str] = {}
         self._wake = asyncio.Event()
         self._looked = asyncio.Event()
         self._unsubscribe: Callable[[], None] = lambda: None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def missing_keys(self) -> int:
+        """Data keys that are to be unwrapped yet."""
+        return self._jobs.missing_keys
 
     async def open(self) -> None:
         """Returns once what can be unwrapped soon is known."""
         self._unsubscribe = self._metadata.subscribe(self._heed_all)
         self._heed_all()
+        for _ in range(JOBS_AT_ONCE_MAX):
+            self._tasks.append(asyncio.get_running_loop().create_task(self._work()))
+            self._tasks[-1].add_done_callback(self._task_ended)
         with contextlib.suppress(TimeoutError):  # partitions that lack a key wait for it when they are opened
-            async with asyncio.timeout(WAIT_MS / 1000):
-                await self._look()
-        self._task = asyncio.get_running_loop().create_task(self._run())
-        self._task.add_done_callback(self._task_ended)
+            await self._wait_for(lambda: self._jobs.is_at_rest)
 
     async def close(self) -> None:
         self._unsubscribe()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _task_ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -92,18 +95,27 @@ class DataKeyKeeper:
         return LogCipher(log, self._of(log.topic_id), self._entropy)
 
     async def require(self, topic: Topic) -> None:
-        """Return once all data keys of the topic are known here. Raises ServerError UNAVAILABLE where that takes too
+        """Return once the topic's newest data key is known here. Raises ServerError UNAVAILABLE where that takes too
         long: then nothing of it can be served."""
-        self._heed(topic)
+        if self._heeded.get(topic.id) is not topic:
+            self._heed(topic)
         self._wake.set()
         topic_keys = self._of(topic.id)
+        for number in topic_keys.asked_for:  # as the last opening could not read what it has encrypted
+            self._jobs.prefer(KeyJob(topic.id, number))
         try:
-            async with asyncio.timeout(WAIT_MS / 1000):
-                while not topic_keys.is_complete:
-                    self._looked.clear()
-                    await self._looked.wait()
+            await self._wait_for(lambda: topic_keys.is_ready)
         except TimeoutError:
             raise topic_keys.missing() from None
+
+    async def _wait_for(self, condition: Callable[[], bool]) -> None:
+        """Raises TimeoutError."""
+        async with asyncio.timeout(WAIT_MS / 1000):
+            while not condition():
+                self._looked.clear()
+                await self._looked.wait()
+
+    # --- what is to be done ---
 
     def _heed_all(self) -> None:
         """What the metadata says of topics now: it counts at once, and what has to be done about it is done soon."""
@@ -115,125 +127,85 @@ class DataKeyKeeper:
             there = {topic.id for topic in topics}
             for topic_id in [each for each in self._heeded if each not in there]:
                 del self._heeded[topic_id]
-                self._unfinished.pop(topic_id, None)
                 self._keys.pop(topic_id, None)  # nobody reads any more what they have encrypted
-        if self._unfinished:
+        self._jobs.hurry()
+        if not self._jobs.is_at_rest:
             self._wake.set()
 
     def _heed(self, topic: Topic) -> None:
         self._heeded[topic.id] = topic
-        if topic.data_keys_wanted or topic.id in self._keys:
-            self._of(topic.id).learn(topic)
-        if topic.data_keys_wanted:
-            self._unfinished[topic.id] = None
+        if not topic.data_keys_wanted:
+            if topic.id in self._keys:
+                self._of(topic.id).learn(topic)
+            return
+        topic_keys = self._of(topic.id)
+        topic_keys.learn(topic)
+        for each in reversed(topic.data_keys):
+            if not topic_keys.has(each.number):
+                self._jobs.add(KeyJob(topic.id, each.number), is_urgent=each is topic.data_keys[-1])
+        if self._steps.is_left(topic):
+            self._jobs.add(KeyJob(topic.id, WHOLE_TOPIC), is_urgent=missing_number(topic) is not None)
 
     def _of(self, topic_id: str) -> TopicKeys:
         return self._keys.setdefault(topic_id, TopicKeys())
 
-    async def _run(self) -> None:
+    # --- doing it ---
+
+    async def _work(self) -> None:
         while True:
-            try:
-                async with asyncio.timeout(RETRY_MS / 1000 if self._unfinished else None):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
-            self._wake.clear()
-            await self._look()
+            job = self._jobs.take(self._clock.monotonic_ms())
+            if job is None:
+                await self._wait_for_a_job()
+            else:
+                await self._do(job)
+                self._looked.set()
 
-    async def _look(self) -> None:
-        """Do what is to be done about topics now; what cannot be done yet stays unfinished."""
-        for topic_id in list(self._unfinished):
-            topic = self._metadata.topic_by_id(topic_id)
-            self._unfinished.pop(topic_id, None)  # before it is looked at: it may change meanwhile
-            if topic is None:
-                continue
-            is_done = False
-            try:
-                is_done = await self._see_to(topic)
-            except (MasterKeyError, CoordinationError, ServerError, msgspec.DecodeError) as error:
-                self._note_problem(topic, str(error))
-            finally:
-                if not is_done:
-                    self._unfinished[topic_id] = None
-            self._looked.set()
+    async def _wait_for_a_job(self) -> None:
+        due_ms = self._jobs.next_due_ms
+        wait_ms = None if due_ms is None else max(1, due_ms - self._clock.monotonic_ms())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None if wait_ms is None else wait_ms / 1000):
+                await self._wake.wait()
+        self._wake.clear()
 
-    async def _see_to(self, topic: Topic) -> bool:
-        """Whether nothing is left to be done. Raises MasterKeyError, CoordinationError."""
-        topic_keys = self._of(topic.id)
-        for each in topic.data_keys:
-            if not topic_keys.has(each.number):
-                master_key = self._master_keys.of(each)
-                topic_keys.put(
-                    each.number, await master_key.unwrap(each.wrapped, bound=bound_to(topic.id, each.number))
-                )
-        topic_keys.problem = ""
-        number = missing_number(topic)
-        earlier = [each for each in topic.data_keys if each.master_key not in self._master_keys.ids[:1]]
-        if self._is_mine(topic):
-            if number is not None:
-                await self._make(topic, number)
-            elif self._shared_master_key() is self._master_keys.current:
-                await self._wrap_anew(topic, earlier)
-        return number is None and not earlier
-
-    def _is_mine(self, topic: Topic) -> bool:
-        """One of the nodes does it: two would be in each other's way, and no more than that."""
-        leaders = (
-            (state.leader, state.leader_incarnation)
-            for state in self._metadata.partitions(topic.id)
-            if state.leader != NO_LEADER
-        )
-        return next(leaders, None) == (self._me.node_id, self._me.incarnation)
-
-    def _shared_master_key(self) -> MasterKey | None:
-        """The one that this node wraps by, or else the one before, if every node that lives has it: what another one
-        had wrapped would keep some node from serving, and from its next start."""
-        members = self._metadata.steering.membership.live()
-        held = [each.registration.master_keys for each in members if each.registration is not None]
-        for each in (self._master_keys.current, self._master_keys.previous):
-            if each is not None and all(each.id in ids for ids in held):
-                return each
-        return None
-
-    async def _make(self, topic: Topic, number: int) -> None:
-        key = await self._wrapped(topic, number, random_bytes(self._entropy, KEY_BYTES), self._clock.now_ms())
-        item = await self._store.get(keys.topic(topic.name))
-        stored = None if item is None else decode(Topic, item.value)
-        changed = None if stored is None or stored.id != topic.id else with_data_key(stored, key)
-        if item is None or changed is None:
+    async def _do(self, job: KeyJob) -> None:
+        topic, topic_keys = self._metadata.topic_by_id(job.topic_id), self._keys.get(job.topic_id)
+        if topic is None or topic_keys is None:
+            self._end(job)
             return
-        result = await self._store.transact([unchanged(item)], [Put(item.key, encode_instead(changed, item.value))])
-        if result.succeeded:
-            logger.info("data_key_made", topic=topic.name, number=number, master_key=key.master_key)
+        try:
+            if job.number == WHOLE_TOPIC:
+                await self._steps.see_to(topic, topic_keys)
+            else:
+                await self._unwrap(topic, topic_keys, job.number)
+        except (MasterKeyError, CoordinationError, ServerError, msgspec.DecodeError) as error:
+            self._fail(job, topic, topic_keys, str(error))
+        except Exception as error:  # whatever it is, it is this topic's problem: others are served on
+            self._fail(job, topic, topic_keys, repr(error))
+        else:
+            self._told.pop(job, None)
+            if job.number == WHOLE_TOPIC and self._steps.is_left(topic):
+                self._jobs.wait(job, self._clock.monotonic_ms())
+            else:
+                self._end(job)
 
-    async def _wrap_anew(self, topic: Topic, earlier: Sequence[DataKey]) -> None:
-        for each in earlier:
-            plain = self._of(topic.id).key(each.number)
-            key = await self._wrapped(topic, each.number, plain, each.created_at_ms)
-            item = await self._store.get(keys.topic(topic.name))
-            stored = None if item is None else decode(Topic, item.value)
-            changed = None if stored is None or stored.id != topic.id else rewrapped(stored, key)
-            if item is None or changed is None:
-                return
-            result = await self._store.transact([unchanged(item)], [Put(item.key, encode_instead(changed, item.value))])
-            if result.succeeded:
-                logger.info("data_key_wrapped_anew", topic=topic.name, number=each.number, master_key=key.master_key)
+    async def _unwrap(self, topic: Topic, topic_keys: TopicKeys, number: int) -> None:
+        data_key = next((each for each in topic.data_keys if each.number == number), None)
+        if data_key is not None and not topic_keys.has(number):
+            topic_keys.put(number, await self._steps.unwrapped(topic, data_key))
 
-    async def _wrapped(self, topic: Topic, number: int, plain: bytes, created_at_ms: int) -> DataKey:
-        """Raises MasterKeyError."""
-        master_key = self._shared_master_key()
-        if master_key is None:
-            raise MasterKeyError("there is no master key that this node and all others have")
-        wrapped = await master_key.wrap(plain, bound=bound_to(topic.id, number))
-        if len(wrapped) > WRAPPED_BYTES_MAX:
-            raise MasterKeyError(f"a wrapped data key has {len(wrapped)} bytes, the limit is {WRAPPED_BYTES_MAX}")
-        return DataKey(number, wrapped, master_key.id, created_at_ms)
+    def _end(self, job: KeyJob) -> None:
+        self._told.pop(job, None)
+        self._jobs.done(job)
 
-    def _note_problem(self, topic: Topic, reason: str) -> None:
-        topic_keys = self._of(topic.id)
-        if topic_keys.problem != reason:  # else it was told
-            topic_keys.problem = reason
-            logger.error("data_key_missing", topic=topic.name, reason=reason)
+    def _fail(self, job: KeyJob, topic: Topic, topic_keys: TopicKeys, reason: str) -> None:
+        number = missing_number(topic) or WHOLE_TOPIC if job.number == WHOLE_TOPIC else job.number
+        if number != WHOLE_TOPIC:
+            topic_keys.miss(number, PROBLEM)
+        if self._told.get(job) != reason:
+            self._told[job] = reason
+            logger.error("data_key_missing", topic=topic.name, number=number, reason=reason)
+        self._jobs.fail(job, self._clock.monotonic_ms())
 
 
 def check_master_keys(topics: Sequence[Topic], master_keys: MasterKeys) -> None:

@@ -10,6 +10,7 @@ from acklog.catalog import Topic, TopicConfig
 from acklog.client import encryption_calls
 from acklog.command.checkup import Check, CheckOutcome
 from acklog.command.encryption_checks import encryption_checks
+from acklog.command.server_metrics import ServerMetrics
 from acklog.encryption import EncryptionState, NodeKeys, TopicDataKey
 from acklog.errors import Forbidden, NotEncrypted, TopicNotFound
 from tests.unit.sdk.fake_log import answer, problem
@@ -49,8 +50,15 @@ def state(*wrapped_by: str, nodes: dict[int, list[str]], wanted: int = 1) -> Enc
     return EncryptionState("t", "on", wanted, keys, [NodeKeys(node, ids) for node, ids in nodes.items()])
 
 
+def test_who_is_not_shown_the_nodes_is_told_nothing_of_master_keys() -> None:
+    found = state("", nodes={})
+    assert (found.earlier_keys, found.lacking_nodes) == ([], [])
+
+
 def diagnosed(found: Any, *, encryption: str = "on") -> list[Check]:
-    def status(_topic: str) -> EncryptionState:
+    def status(topic: str) -> EncryptionState:
+        if topic == "__audit":
+            raise TopicNotFound("TOPIC_NOT_FOUND", status=404)
         if isinstance(found, Exception):
             raise found
         assert isinstance(found, EncryptionState)
@@ -58,7 +66,7 @@ def diagnosed(found: Any, *, encryption: str = "on") -> list[Check]:
 
     config = TopicConfig("time", -1, -1, 1, 1, 1, 1, encryption=encryption)
     client: Any = SimpleNamespace(encryption=SimpleNamespace(status=status))
-    return list(encryption_checks(client, [Topic("t", "id", 1, 1, config, 1)]))
+    return list(encryption_checks(client, [Topic("t", "id", 1, 1, config, 1)], None))
 
 
 @pytest.mark.parametrize(
@@ -80,5 +88,17 @@ def test_a_doctor_looks_at_what_is_encrypted_and_what_it_may_see() -> None:
     assert diagnosed(AssertionError("nobody asks"), encryption="off") == []
     [check] = diagnosed(Forbidden("FORBIDDEN", status=403))
     assert check.outcome is CheckOutcome.SKIPPED
-    [gone] = diagnosed(TopicNotFound("TOPIC_NOT_FOUND", status=404))
-    assert gone.outcome is CheckOutcome.OK
+    assert diagnosed(TopicNotFound("TOPIC_NOT_FOUND", status=404)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [("acklog_data_keys_missing 3", CheckOutcome.WARN), ("acklog_undecryptable_batches 2", CheckOutcome.FAIL)],
+)
+def test_what_the_server_itself_says(line: str, outcome: CheckOutcome) -> None:
+    def status(_topic: str) -> EncryptionState:
+        raise TopicNotFound("TOPIC_NOT_FOUND", status=404)
+
+    client: Any = SimpleNamespace(encryption=SimpleNamespace(status=status))
+    [check] = encryption_checks(client, [], ServerMetrics(line + "\n"))
+    assert check.outcome is outcome

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from app.configuration.configured_process import configure
 from app.configuration.master_key_options import MasterKeyOptions
 from app.configuration.setting_error import SettingsError
-from app.processes.master_keys import load_master_keys, master_keys_of
+from app.processes.master_keys import load_master_keys, master_keys_of, tell_of_readable_keys
 from tests.sim.environment import SimEntropy
 
 KEY, OTHER = "ab" * 32, "cd" * 32
@@ -20,12 +21,38 @@ def load(options: MasterKeyOptions, **environment: str) -> tuple[str, ...]:
 def test_a_key_comes_from_a_file_a_variable_or_a_program(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(KEY)
+    file.chmod(0o600)
     assert load(MasterKeyOptions()) == ()
     by_file = load(MasterKeyOptions(master_key_file=str(file)))
     assert by_file == load(MasterKeyOptions(master_key_variable="K"), K=KEY)
     assert load(MasterKeyOptions(master_key_command="kms --key 1")) == ("command:command",)
     both = MasterKeyOptions(master_key_variable="K", previous_master_key_file=str(file))
     assert load(both, K=OTHER)[1:] == by_file
+
+
+@pytest.mark.parametrize(("mode", "is_refused"), [(0o600, False), (0o644, False), (0o620, True), (0o602, True)])
+def test_a_file_that_others_may_write_is_refused(tmp_path: Path, mode: int, is_refused: bool) -> None:
+    file = tmp_path / "key"
+    file.write_text(KEY)
+    file.chmod(mode)
+    options = MasterKeyOptions(master_key_file=str(file))
+    if not is_refused:
+        assert load(options)
+        return
+    with pytest.raises(SettingsError, match="may be written by others") as refused:
+        load(options)
+    assert KEY not in str(refused.value)
+
+
+@pytest.mark.parametrize(("mode", "told"), [(0o600, 0), (0o640, 0), (0o644, 1)])
+def test_a_file_that_all_may_read_is_told(tmp_path: Path, mode: int, told: int) -> None:
+    file = tmp_path / "key"
+    file.write_text(KEY)
+    file.chmod(mode)
+    with capture_logs() as lines:
+        arguments = ["--master-key-file", str(file)]
+        tell_of_readable_keys(configure("serve", {}, arguments, read_file=lambda _: b"", exists=lambda _: False))
+    assert [line["event"] for line in lines] == ["master_key_readable_by_all"] * told
 
 
 @pytest.mark.parametrize(

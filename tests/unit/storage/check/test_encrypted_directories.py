@@ -9,6 +9,7 @@ from storage.check.directory_check import DirectoryCheck, DirectoryReport
 from storage.check.directory_ciphers import DirectoryCiphers
 from storage.check.findings import FindingKind
 from storage.encryption.local_master_key import LocalMasterKey
+from storage.log.directory_role import ROLE_PATH
 from tests.sim.environment import SimEntropy
 from tests.support.encrypted_node import encrypted_topic, give_keys, master_key, with_keys
 from tests.support.simulated_node import SimulatedNode
@@ -43,6 +44,19 @@ def test_it_says_what_it_did_not_look_into(name: str) -> None:
         assert not report.findings.errors
         assert (FindingKind.ENCRYPTED in kinds(report)) == (name != "first")
         assert sum(topic.messages for topic in report.topics) == 3
+
+    with_keys(main)
+
+
+def test_of_a_nodes_directory_it_says_that_the_keys_are_elsewhere() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        await used(sim)
+        file = sim.disk.create(ROLE_PATH)
+        file.write(0, [b'{"nodeId":1}'])
+        file.close()
+        report = await check(sim, master_key())
+        assert FindingKind.KEYS_ELSEWHERE in kinds(report)
+        assert FindingKind.ENCRYPTED not in kinds(report), "its advice is of no help here"
 
     with_keys(main)
 

@@ -74,9 +74,10 @@ def test_a_topic_costs_files_for_what_is_in_it_only(harness: LogHarness) -> None
     harness.run(append(log_of(harness), 7))
     harness.run(harness.store.sync())
     segment, epochs = f"{MESSAGES.directory}/{0:020d}.log", f"{MESSAGES.directory}/leader-epochs"
-    assert files_of_logs(harness) == [segment, epochs]
+    identity = f"{MESSAGES.directory}/log-identity"
+    assert files_of_logs(harness) == [segment, epochs, identity]
     harness.close()
-    assert files_of_logs(harness) == [segment.replace(".log", ".index"), segment, epochs]
+    assert files_of_logs(harness) == [segment.replace(".log", ".index"), segment, epochs, identity]
 
 
 def test_empty_logs_are_nothing_to_a_start(harness: LogHarness) -> None:

@@ -1,9 +1,12 @@
 """Encrypted topics of three nodes: the same bytes on each, whoever leads, and keys that all of them know."""
 
+import json
+
 import pytest
 
 from acklog.wire.log_page import runs
 from acklog.wire.problems import ProblemCode
+from app.auth.tokens import parse_token_table
 from cluster.errors import ServerError
 from cluster.model.data_keys import DATA_KEYS_MAX
 from cluster.model.values import Encryption, NodeRegistration, Topic
@@ -172,6 +175,35 @@ def test_over_http() -> None:
             assert page.json()["records"][0]["body"] == "to hide"
 
     with_cluster(main, gateways=1)
+
+
+def test_nodes_and_master_keys_are_for_who_may_look_on_the_cluster() -> None:
+    tenant = [{"allow": ["look", "manage", "send"], "topics": ["payments"]}]
+    entries = [
+        {"name": "admin", "token": "an-admin-token-0123456789", "roles": ["admin"]},
+        {"name": "tenant", "token": "a-tenant-token-0123456789", "rights": tenant},
+    ]
+    tokens = parse_token_table(json.dumps({"tokens": entries}).encode())
+
+    async def main(cluster: Cluster) -> None:
+        gateway = await cluster.gateway(tokens=tokens)
+        await cluster.until(lambda: len(gateway.metadata.nodes()) == 3)
+        async with client_of(gateway, token="an-admin-token-0123456789") as client:
+            made = await client.put("/topics/payments", json={"partitions": 1, "config": {"encryption": "on"}})
+            assert made.status_code == 201
+            await cluster.until(lambda: gateway.metadata.topic("payments").data_keys)  # type: ignore[union-attr]
+            shown = (await client.get("/topics/payments/encryption")).json()
+            assert (shown["dataKeys"][0]["masterKey"], len(shown["nodes"])) == (master_key().id, 3)
+        async with client_of(gateway, token="a-tenant-token-0123456789") as client:
+            for answer in (
+                await client.get("/topics/payments/encryption"),
+                await client.post("/topics/payments/encryption/rotate"),
+            ):
+                assert answer.json()["nodes"] == []
+                assert [each["number"] for each in answer.json()["dataKeys"]] == [1]
+                assert master_key().id not in answer.text
+
+    with_cluster(main)
 
 
 def test_dead_letters_are_sent_back_from_one_encrypted_topic_to_the_other() -> None:

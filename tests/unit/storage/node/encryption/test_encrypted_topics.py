@@ -3,19 +3,28 @@
 import asyncio
 import dataclasses
 
+import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from acklog.wire.batch import DedupKey, encode_batch, verify
 from acklog.wire.compacted_batch import decode_remaining
 from acklog.wire.log_page import verified
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from app.processes.stored_data_keys import newest_data_key
 from cluster.errors import ServerError
+from cluster.model import keys
+from cluster.model.codec import decode, encode
 from cluster.model.values import CleanupPolicy, Encryption, Topic, TopicConfig
+from cluster.ports.coordination import Put
 from storage.compaction.compaction_settings import CompactionSettings
+from storage.encryption.log_cipher import LogCipher
 from storage.encryption.master_key import MasterKeys
+from storage.encryption.topic_keys import TopicKeys
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
+from storage.node.encryption.data_key_keeper import PROBLEM
 from storage.rpc.messages import ProduceRequest, RecordsRequest
 from tests.support.encrypted_node import encrypted_topic, give_keys, master_key, on_disk, with_keys
 from tests.support.schedules import schedule
@@ -27,8 +36,8 @@ SECRET = Record(BODY, KEY, {"name": HEADER}, ["a tag to hide"])
 
 async def send_secret(sim: SimulatedNode, topic: Topic, count: int = 3) -> None:
     for number in range(count):
-        keys = [DedupKey(0, f"{DEDUP} {number}", b"12345678")]
-        await sim.node.produce(ProduceRequest(topic.id, 0, encode_batch([SECRET], keys=keys)))
+        own = [DedupKey(0, f"{DEDUP} {number}", b"12345678")]
+        await sim.node.produce(ProduceRequest(topic.id, 0, encode_batch([SECRET], keys=own)))
 
 
 def log_of(sim: SimulatedNode, kind: int = LogKind.MESSAGES) -> PartitionLog:
@@ -201,7 +210,8 @@ def test_without_its_master_key_nothing_of_a_topic_is_served_and_nothing_is_lost
         with pytest.raises(ServerError) as refused:
             await sim.send(topic, b"2")
         assert refused.value.code is ProblemCode.UNAVAILABLE
-        assert "does not have the master key" in refused.value.detail
+        assert PROBLEM in refused.value.detail
+        assert master_key().id not in refused.value.detail, "the reason is the operator's"
         await sim.send(clear, b"3")
         await sim.stop()
         await give_keys(sim, master_key())
@@ -300,5 +310,79 @@ def test_a_key_service_that_stands_still_keeps_its_topics_waiting_and_no_others(
         await sim.clock.sleep(5_000)
         await sim.send(topic, b"3")
         assert await sim.bodies_in_log(topic) == [b"1", b"3"]
+
+    with_keys(main)
+
+
+class BrokenKey(StandingKey):
+    """One that fails in a way that nobody thought of."""
+
+    async def unwrap(self, wrapped: bytes, *, bound: bytes) -> bytes:
+        if not self.may_answer.is_set():
+            raise RuntimeError("the handler is closed")
+        return await self._key.unwrap(wrapped, bound=bound)
+
+
+def test_a_key_that_fails_in_any_way_is_its_topics_problem_and_no_others() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, clear = await encrypted_topic(sim), await sim.topic("clear")
+        await sim.send(topic, b"1")
+        await sim.stop()
+        broken = BrokenKey()
+        sim.master_keys = MasterKeys(broken)
+        await sim.start()
+        await sim.clock.sleep(5_000)
+        await sim.send(clear, b"2")
+        with pytest.raises(ServerError) as refused:
+            await sim.send(topic, b"3")
+        assert refused.value.code is ProblemCode.UNAVAILABLE
+        broken.may_answer.set()
+        await sim.clock.sleep(60_000)
+        await sim.send(topic, b"3")
+        assert await sim.bodies_in_log(topic) == [b"1", b"3"]
+
+    with_keys(main)
+
+
+def test_a_batch_that_cannot_be_decrypted_is_told_once_and_counted() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await encrypted_topic(sim)
+        await sim.send(topic, b"1")
+        another = TopicKeys()
+        another.put(1, b"another".ljust(32))
+        log_of(sim).cipher = LogCipher(log_of(sim).key, another, sim.entropy)
+        with capture_logs() as lines:
+            for _ in range(3):
+                with pytest.raises(ServerError) as refused:
+                    await log_of(sim).read(0, max_bytes=1)
+                assert refused.value.code is ProblemCode.RECORDS_CORRUPT
+        assert [line["offset"] for line in lines if line["event"] == "batch_not_decrypted"] == [0]
+        assert sim.node.logs.undecryptable.count == 1
+
+    with_keys(main)
+
+
+@pytest.mark.parametrize("end", ["stop", "lose_power"])
+def test_where_keys_are_lost_new_ones_take_their_numbers_and_old_batches_are_corrupt(end: str) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, clear = await encrypted_topic(sim), await sim.topic("clear")
+        await sim.send(clear, b"1")
+        for number in (1, 2):
+            await sim.send(topic, b"%d" % number)
+            await sim.topics.rotate_data_key("orders")
+            await sim.clock.sleep(1_000)
+        await sim.send(topic, b"3")
+        await getattr(sim, end)()
+        assert (newest_data_key(sim.disk, topic.id), newest_data_key(sim.disk, clear.id)) == (3, 0)
+        item = await sim.store.get(keys.topic("orders"))
+        assert item is not None
+        lost = msgspec.structs.replace(decode(Topic, item.value), data_keys=(), data_keys_wanted=3)
+        await sim.store.transact([], [Put(item.key, encode(lost))])
+        await sim.start()
+        await sim.clock.sleep(5_000)
+        with pytest.raises(ServerError) as refused:
+            await sim.bodies_in_log(topic)
+        assert refused.value.code is ProblemCode.RECORDS_CORRUPT
+        await sim.send(topic, b"4")
 
     with_keys(main)
