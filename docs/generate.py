@@ -274,7 +274,7 @@ PARTS = {
     "docs/runbooks/README.md": {"alerts": alerts_table, "alert faults": alert_faults_table},
     "docs/metrics.md": {"metrics": metrics_table},
     "docs/third-party.md": {"third parties": third_party_table},
-    "docs/sqs-protocols.md": {"sqs calls": sqs_calls_table},
+    "docs/sqs.md": {"sqs calls": sqs_calls_table},
     "docs/adr/README.md": {"decisions": decisions_table},
 }
 

@@ -1,4 +1,4 @@
-"""The table of docs/sqs-protocols.md: every call of SQS, as its description says it."""
+"""The table of docs/sqs.md: every call of SQS, as its description says it."""
 
 from app.sqs.description.call_description import read_description
 from app.sqs.protocol.sqs_route import ROUTES

@@ -1,1 +1,1 @@
-"""A worker that was written for SQS. docs/recipes/from-sqs.md explains it."""
+"""A worker at a queue of SQS that uses Acklog's own API. docs/recipes/from-sqs.md explains it."""

@@ -30,7 +30,11 @@ class Step(NamedTuple):
 
 def tour() -> list[Step]:
     readme = (REPOSITORY / "README.md").read_text()
-    text = readme[readme.index("## A tour") : readme.index("## What is promised")]
+    return steps_of(readme[readme.index("## A tour") : readme.index("## What is promised")])
+
+
+def steps_of(text: str) -> list[Step]:
+    """The commands that a page shows, each with what is printed."""
     blocks = [(match[1], match[2]) for match in _BLOCK.finditer(text)]
     steps = []
     for number, (kind, content) in enumerate(blocks):

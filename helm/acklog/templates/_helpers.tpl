@@ -432,6 +432,20 @@ ACKLOG_INSECURE: "true"
 ACKLOG_TOKENS_FILE: /etc/acklog/tokens/{{ include "acklog.tokensKey" . }}
 {{- end }}
 {{- include "acklog.tlsOptions" . }}
+{{- include "acklog.sqsOptions" . }}
+{{- end }}
+
+{{- /* Whether the calls of SQS are answered, and what its queues are called. */ -}}
+{{- define "acklog.sqsOptions" -}}
+{{- if .Values.sqs.enabled }}
+ACKLOG_SQS_ACCOUNT: {{ .Values.sqs.account | quote }}
+ACKLOG_SQS_REGION: {{ .Values.sqs.region | quote }}
+{{- else }}
+ACKLOG_NO_SQS: "true"
+{{- end }}
+{{- with .Values.publicUrl }}
+ACKLOG_PUBLIC_URL: {{ . | quote }}
+{{- end }}
 {{- end }}
 
 {{- define "acklog.tokensMounts" -}}

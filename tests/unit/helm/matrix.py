@@ -100,6 +100,8 @@ MATRIX: dict[str, Values] = {
             "tls": [{"hosts": ["queue.example"], "secretName": "queue-tls"}],
             "annotations": {"nginx.ingress.kubernetes.io/proxy-read-timeout": "300"},
         },
+        "sqs": {"account": "012345678901", "region": "eu-central-1"},
+        "publicUrl": "https://queue.example",
         "networkPolicy": {
             "clientsFrom": [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}],
             "metricsFrom": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}],
@@ -170,6 +172,7 @@ MATRIX: dict[str, Values] = {
         "networkPolicy": {"restrictEgress": True},
     },
     "embedded": {**INSECURE, "mode": "embedded"},
+    "embedded without SQS": {**INSECURE, "mode": "embedded", "sqs": {"enabled": False}},
     "embedded by TLS": {
         **INSECURE,
         "mode": "embedded",
