@@ -66,6 +66,7 @@ class SqsFrontDoor:
             failure = sqs_error_of(error)
             self._audit.refused(scope, exchange.principal, failure)
             response = exchange.dialect.failure(failure, exchange.request_id)
+            del failure  # with its frames it holds the body, and this frame would hold it: nobody would let either go
         await response(scope, receive, send)
 
     async def _answer(self, exchange: "_Exchange") -> Response:

@@ -53,8 +53,7 @@ class SqsAudit:
         asked: msgspec.Struct,
         do: Callable[[], Awaitable[_Result]],
     ) -> _Result:
-        """What `do` returns, once it is recorded where it is an administrative act. Raises what it raises, of an act
-        as SqsError."""
+        """What `do` returns, once it is recorded where it is an administrative act. Raises what it raises."""
         journal, gateway = self._services.audit_journal, self._services.gateway
         if not route.needed.is_administrative or journal.mode is AuditMode.OFF:
             return await do()
@@ -64,9 +63,8 @@ class SqsAudit:
             await act.begin(_asked(asked))
             result = await do()
         except Exception as error:
-            failure = sqs_error_of(error)
-            await _end(act, error, failure)
-            raise failure from error
+            await _end(act, error, sqs_error_of(error))
+            raise
         await act.end(OK, ProblemFacts())
         return result
 
