@@ -16,6 +16,7 @@ from cluster.model import keys
 from cluster.model.action import Action
 from cluster.model.internal_topics import AUDIT_TOPIC, INTERNAL_TOPICS, is_internal
 from cluster.model.near_names import near_names
+from cluster.model.sqs_queue import queue_of_group
 from cluster.model.values import Encryption, Group, GroupMode, GroupSettings, Topic, TopicConfig
 
 NO_EPOCH = -1
@@ -300,7 +301,7 @@ class Catalog:
         group = await self._group(name, "group")
         if group is not None:
             return group, False
-        if not self._settings.auto_create_groups:
+        if not self._settings.auto_create_groups or queue_of_group(name) is not None:  # a queue of SQS makes its own
             raise _no_group(name, "group")
         with self._auto_groups.one_more(name, principal):
             chosen = mode or GroupMode.SHARED

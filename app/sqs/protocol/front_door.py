@@ -29,7 +29,7 @@ from app.sqs.protocol.sqs_callers_port import CallerClaims
 from app.sqs.protocol.sqs_request import TARGET, base_url_of, is_of_sqs, queue_url_of_path
 from app.sqs.protocol.sqs_route import ROUTES, UNKNOWN
 from app.sqs.shapes import ReceiveMessageInput
-from app.sqs.sqs_error import SqsError
+from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.model.sqs_queue import group_name_of
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
@@ -90,6 +90,7 @@ class SqsFrontDoor:
             with hold:
                 hold.take_whole(len(body))
                 asked = await exchange.asked(body)
+                self._refuse_links(exchange, asked)
                 if asked.operation != RECEIVE:
                     return await self._done(exchange, asked, self._context(exchange, asked, standing.principal))
         return await self._received(exchange, asked, standing)
@@ -116,6 +117,17 @@ class SqsFrontDoor:
             # What the audit log says that it is done to.
             exchange.scope["path_params"] = {"topic": name, "group": group_name_of(name)}
         return context
+
+    def _refuse_links(self, exchange: "_Exchange", asked: AskedCall) -> None:
+        """A page of any site may show a picture whose address is such a call, and its browser says nothing of the page:
+        where nobody is asked who they are, addresses change nothing. Raises SqsError UNSUPPORTED_OPERATION."""
+        if (
+            exchange.scope["method"] == "GET"
+            and self._http.callers.asks_nobody
+            and not ROUTES[asked.operation].only_looks
+        ):
+            detail = "A server that asks nobody for a signature takes this call by POST only."
+            raise SqsError(SqsErrorCode.UNSUPPORTED_OPERATION, detail)
 
     async def _done(self, exchange: "_Exchange", asked: AskedCall, context: CallContext) -> Response:
         route = ROUTES[asked.operation]

@@ -9,7 +9,7 @@ from app.sqs.protocol.json_input import TARGET_PREFIX
 
 TARGET = "x-amz-target"
 FORM_TYPE = "application/x-www-form-urlencoded"
-_QUEUE_PATH = re.compile(r"/[0-9]{12}/[^/]{1,80}")
+_QUEUE_PATH = re.compile(r"/[0-9]{12}/[^/]{1,80}/?")
 _HAS_ACTION = re.compile(rb"(?:\A|&)Action=")
 
 
@@ -30,7 +30,7 @@ def is_of_sqs(scope: Scope) -> bool:
 
 def queue_url_of_path(scope: Scope, base_url: str) -> str | None:
     path: str = scope["path"]
-    return None if path == "/" else base_url + path
+    return None if path == "/" else base_url + path.removesuffix("/")
 
 
 def base_url_of(scope: Scope, host: str | None) -> str:

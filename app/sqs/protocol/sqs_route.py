@@ -17,6 +17,10 @@ class SqsRoute:
     operation_id: str
     needed: Needed
 
+    @property
+    def only_looks(self) -> bool:
+        return all(need.actions == (Action.LOOK,) for need in self.needed.needs)
+
 
 UNKNOWN = SqsRoute("sqs", "", Needed(()))
 

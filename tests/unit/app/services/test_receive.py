@@ -354,3 +354,11 @@ async def test_a_node_that_does_not_answer_is_given_up(serve: Any) -> None:
     async with serve(world) as client:
         response = await client.get("/messages?queue=orders")
         assert (response.status_code, response.json()["code"]) == (504, "TIMED_OUT")
+
+
+async def test_a_receive_makes_no_group_of_a_queue(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    """It would have another mode than the queue's, which could not be made any more."""
+    await client.put("/topics/orders", json={"partitions": 1})
+    answer = await client.get("/messages", params={"queue": "orders", "group": "sqs.orders.fifo"})
+    assert (answer.status_code, answer.json()["code"]) == (404, "GROUP_NOT_FOUND")
+    assert world.metadata.group("sqs.orders.fifo") is None

@@ -54,11 +54,26 @@ async def test_without_a_path_a_queue_is_named(server: SqsServer) -> None:
 
 
 async def test_a_call_may_stand_in_the_query(server: SqsServer) -> None:
-    answer = await server.client.get(f"{PATH}?Action=SendMessage&MessageBody=a%20b+c&Version=2012-11-05")
+    answer = await server.client.post(f"{PATH}?Action=SendMessage&MessageBody=a%20b+c&Version=2012-11-05")
     assert ("MessageId", "id-of-a b c") in result_of(answer, "SendMessage")
+    answer = await server.client.get("/?Action=ListQueues&QueueNamePrefix=x")
+    assert result_of(answer, "ListQueues")
     answer = await server.client.post("/?Action=ListQueues", content=b"QueueNamePrefix=x", headers=FORM)
     assert result_of(answer, "ListQueues")
     assert server.fake.asked.calls[-1] == ("list_page", "x", 1000, "")
+
+
+@pytest.mark.parametrize("call", ["SendMessage&MessageBody=a", "ReceiveMessage", "PurgeQueue", "DeleteQueue"])
+async def test_where_nobody_is_asked_who_they_are_an_address_changes_nothing(server: SqsServer, call: str) -> None:
+    """Any page may show a picture from there, and its browser says nothing of the page."""
+    answer = await server.client.get(f"{PATH}?Action={call}")
+    assert xml_error(answer)[:2] == (400, "AWS.SimpleQueueService.UnsupportedOperation")
+    assert server.fake.asked.calls == []
+
+
+async def test_a_slash_behind_the_path_says_nothing(server: SqsServer) -> None:
+    answer = await server.query("SendMessage", ("MessageBody", "a"), path=f"{PATH}/")
+    assert ("MessageId", "id-of-a") in result_of(answer, "SendMessage")
 
 
 @pytest.mark.parametrize(
