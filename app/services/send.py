@@ -19,6 +19,7 @@ from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
 from app.services.appends import Appends, seen_at_once, seen_later
 from app.services.catalog import Catalog
+from app.services.claimed_origins import check_claims, refuse_claims
 from app.services.delayed_sends import PROTOCOL_WHAT, TTL_WHAT, settle_times
 from app.services.earlier_sends import NOTHING, EarlierSends
 from app.services.keyed_batch import place_later, place_now, store_runs
@@ -53,6 +54,7 @@ class SendService:
         settings = gateway.settings
         self._settings = settings
         self._clock = gateway.clock
+        self._metadata = gateway.metadata
         self._known_by_all = KnownByAll(gateway.metadata, timeout_ms=settings.request_timeout_ms)
         self._catalog = catalog
         self._leaders = leaders
@@ -86,6 +88,7 @@ class SendService:
         if produce.has_ttl:
             self._known_by_all.check(PROTOCOL_OF_TTL, TTL_WHAT)
         topic, is_created = await self._topic_for(produce, principal)
+        refuse_claims(produce, principal, self._metadata)
         if self._quotas.is_send_counted(topic, principal):
             await self._quotas.send(produce, topic, principal)
         topic = await self._catalog.grown(topic, highest_partition(produce))
@@ -121,6 +124,8 @@ class SendService:
                 return None
             if message.record.ttl_ms is not None:
                 self._known_by_all.check(PROTOCOL_OF_TTL, TTL_WHAT)
+            if message.record.headers:
+                check_claims(message.record.headers, principal, self._metadata)
         partition = self._planner.partition_of(message, topic)
         mapping = self._planner.placed_by(message, partition, topic)
         if self._quotas.is_send_counted(topic, principal) and not self._quotas.try_send_one(message, topic, principal):

@@ -19,7 +19,6 @@ from app.sqs.sqs_error import SqsError
 
 PREFIX = "sqs."
 DEDUPLICATION_ID = f"{PREFIX}deduplication-id"
-SENDER = f"{PREFIX}sender"
 TRACE = f"{PREFIX}trace"
 TYPES = f"{PREFIX}types"
 """JSON: name to type, of those that are headers of their own."""

@@ -2,9 +2,10 @@
 
 from acklog.wire.record import Record, Schedule
 from app.auth.principal import Principal, PrincipalKind
+from app.calls.claimed_headers import SENDER
 from app.calls.send import Outgoing, Sendable
 from app.sqs.messages.attribute_checks import TRACE_HEADER, check_attributes, check_system_attributes
-from app.sqs.messages.attribute_headers import DEDUPLICATION_ID, SENDER, headers_of
+from app.sqs.messages.attribute_headers import DEDUPLICATION_ID, headers_of
 from app.sqs.messages.deduplication import deduplication_id_of, group_of, name_of
 from app.sqs.messages.invalid import invalid, invalid_value, missing, not_for_this_kind
 from app.sqs.messages.message_body import stored_body

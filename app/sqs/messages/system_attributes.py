@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from acklog.wire.letter_headers import SOURCE
+from app.calls.claimed_headers import SENDER
 from app.sqs.messages.attribute_checks import TRACE_HEADER
-from app.sqs.messages.attribute_headers import DEDUPLICATION_ID, SENDER
+from app.sqs.messages.attribute_headers import DEDUPLICATION_ID
 from app.sqs.messages.message_ids import sequence_number_of_delivered
 from app.sqs.messages.trace_header import trace_of
 from app.sqs.queue import Queue
