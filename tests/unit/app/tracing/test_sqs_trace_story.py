@@ -10,6 +10,7 @@ import pytest
 from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.processes.sqs_door import sqs_doors
+from app.sqs.messages.attribute_checks import TRACE_HEADER_BYTES_MAX
 from tests.support.cluster import Cluster, ClusterBuilder
 from tests.support.recorded_spans import (
     SAMPLED,
@@ -111,6 +112,7 @@ def test_of_x_ray_all_is_kept_and_both_headers_are_one_trace() -> None:
         for headers, expected in (
             ({"X-Amzn-Trace-Id": f"{OWN};Lineage=a:1"}, f"{OWN};Lineage=a:1"),
             ({"X-Amzn-Trace-Id": "Root=1-11111111-111111111111111111111111"}, None),
+            ({"X-Amzn-Trace-Id": f"Root={'1' * (TRACE_HEADER_BYTES_MAX - 5)}"}, None),
             ({"X-Amzn-Trace-Id": OWN, "traceparent": SAMPLED}, AMAZON),
         ):
             await caller.send(headers)
@@ -120,7 +122,9 @@ def test_of_x_ray_all_is_kept_and_both_headers_are_one_trace() -> None:
     run(None, story)
 
 
-@pytest.mark.parametrize("value", ["", "whatever", "Root=1\t2", "Root=" + "1" * 4096, "Sampled=1"])
+@pytest.mark.parametrize(
+    "value", ["", "whatever", "Root=1\t2", "Root=" + "1" * (TRACE_HEADER_BYTES_MAX - 4), "Sampled=1"]
+)
 def test_a_trace_of_x_ray_that_is_none_counts_as_none(value: str) -> None:
     async def story(caller: SqsCaller) -> None:
         await caller.send({"X-Amzn-Trace-Id": value})
