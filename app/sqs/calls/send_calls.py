@@ -21,7 +21,7 @@ from cluster.model.action import Action
 
 async def send_message(asked: SendMessageInput, context: CallContext) -> SendMessageResult:
     """Raises SqsError, ServerError as the services do."""
-    message = _outgoing(asked)
+    message = _outgoing(asked, context.trace)
     queue = await context.services.queues.find(context.named(asked.queue_url), context.principal, Action.SEND)
     sent = await context.services.messages.send(queue, message, context.principal)
     return SendMessageResult(
@@ -36,7 +36,7 @@ async def send_message(asked: SendMessageInput, context: CallContext) -> SendMes
 async def send_message_batch(asked: SendMessageBatchInput, context: CallContext) -> SendMessageBatchResult:
     """What is wrong with the batch as a whole is raised; what is wrong with an entry is a part of the result."""
     check_entry_ids([entry.id for entry in asked.entries])
-    messages = [_outgoing(entry) for entry in asked.entries]
+    messages = [_outgoing(entry, context.trace) for entry in asked.entries]
     queue = await context.services.queues.find(context.named(asked.queue_url), context.principal, Action.SEND)
     outcomes = await context.services.messages.send_batch(queue, messages, context.principal)
     result = SendMessageBatchResult(successful=[], failed=[])
@@ -57,7 +57,7 @@ async def send_message_batch(asked: SendMessageBatchInput, context: CallContext)
     return result
 
 
-def _outgoing(asked: SendMessageInput | SendEntry) -> OutgoingMessage:
+def _outgoing(asked: SendMessageInput | SendEntry, trace: Mapping[str, str]) -> OutgoingMessage:
     """Raises SqsError UNSUPPORTED_OPERATION."""
     return OutgoingMessage(
         body=asked.message_body,
@@ -66,6 +66,7 @@ def _outgoing(asked: SendMessageInput | SendEntry) -> OutgoingMessage:
         system_attributes=_attributes(asked.message_system_attributes),
         deduplication_id=asked.message_deduplication_id,
         group_id=asked.message_group_id,
+        trace=trace,
     )
 
 

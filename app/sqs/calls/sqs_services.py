@@ -1,6 +1,7 @@
 """What the calls of SQS ask for: ports, as they know neither protocol nor log. Each raises SqsError or ServerError."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from app.auth.principal import Principal
@@ -75,11 +76,13 @@ class SqsServices(NamedTuple):
 
 
 class CallContext(NamedTuple):
-    """Who calls, and by which URL: `base_url` is that of the server, as the caller knows it."""
+    """Who calls, and by which URL: `base_url` is that of the server, as the caller knows it. `trace` are headers for
+    messages that name no trace themselves."""
 
     principal: Principal
     base_url: str
     services: SqsServices
+    trace: Mapping[str, str] = MappingProxyType({})
 
     def named(self, queue_url: str | None) -> str:
         """The queue's name. Where the URL is missing, the front door has refused the request already."""

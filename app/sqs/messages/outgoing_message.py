@@ -9,7 +9,7 @@ from app.sqs.messages.sqs_text import size_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingMessage:
-    """`delay_seconds` None: as the queue has it."""
+    """`delay_seconds` None: as the queue has it. `trace` are headers for it where it names no trace itself."""
 
     body: str
     delay_seconds: int | None = None
@@ -17,6 +17,7 @@ class OutgoingMessage:
     system_attributes: Mapping[str, MessageAttribute] = field(default_factory=dict)
     deduplication_id: str | None = None
     group_id: str | None = None
+    trace: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:

@@ -78,6 +78,8 @@ def _headers(message: OutgoingMessage, deduplication_id: str | None, principal: 
     trace = message.system_attributes.get(TRACE_HEADER)
     if trace is not None:
         headers |= trace_headers(trace.string_value or "")
+    elif message.trace:
+        headers |= message.trace
     if deduplication_id is not None:
         headers[DEDUPLICATION_ID] = deduplication_id
     if principal.kind is not PrincipalKind.ANYONE:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from acklog.wire.letter_headers import SOURCE
+from acklog.wire.letter_headers import SOURCE, attempts_of
 from app.calls.claimed_headers import SENDER
 from app.sqs.messages.attribute_checks import TRACE_HEADER
 from app.sqs.messages.attribute_headers import DEDUPLICATION_ID
@@ -21,7 +21,7 @@ def system_attributes_of(message: DeliveredMessage, queue: Queue, arn_of: ArnOf,
     first_ms = message.first_failed_ms if message.attempt > 1 and message.first_failed_ms >= 0 else now_ms
     found = {
         "SentTimestamp": str(_sent_at_ms(message)),
-        "ApproximateReceiveCount": str(message.attempt),
+        "ApproximateReceiveCount": str(attempts_of(headers) + message.attempt),
         "ApproximateFirstReceiveTimestamp": str(first_ms),
         "SenderId": headers.get(SENDER) or _account_in(arn_of(queue.name)),
     }

@@ -13,6 +13,11 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{
 _SAMPLED = 1
 
 
+def is_trace(text: str) -> bool:
+    """Whether it says which trace, in characters that every header may have."""
+    return text.isascii() and text.isprintable() and "Root" in dict(_PART.findall(text))
+
+
 def trace_headers(trace: str) -> dict[str, str]:
     """The headers that say it: whole, where the one that others know does not say all of it."""
     traceparent = _traceparent_of(trace)

@@ -1,5 +1,6 @@
 """SQS on the gateway's port: from a request to a call, and from its result to the answer."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import msgspec
@@ -24,10 +25,12 @@ from app.sqs.protocol.dialect import REQUEST_ID, AskedCall, Dialect, dialect_of
 from app.sqs.protocol.failures import sqs_error_of
 from app.sqs.protocol.input_faults import missing
 from app.sqs.protocol.request_id import new_request_id
+from app.sqs.protocol.request_trace import request_trace_of
 from app.sqs.protocol.sqs_audit import OK, SqsAudit
 from app.sqs.protocol.sqs_callers_port import CallerClaims
 from app.sqs.protocol.sqs_request import TARGET, base_url_of, is_of_sqs, queue_url_of_path
 from app.sqs.protocol.sqs_route import ROUTES, UNKNOWN
+from app.sqs.protocol.sqs_tracing import Do, SqsTracing
 from app.sqs.shapes import ReceiveMessageInput
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.model.sqs_queue import group_name_of
@@ -48,6 +51,8 @@ class SqsFrontDoor:
         self._calls = calls
         self._claims = claims
         self._audit = SqsAudit(http)
+        tracer = http.gateway.tracer
+        self._tracing = None if tracer is None else SqsTracing(tracer)
         self._observed = ObservedApplication(self._serve, metrics=http.metrics, on_refused=_unwatched)
 
     def takes(self, scope: Scope) -> bool:
@@ -92,8 +97,14 @@ class SqsFrontDoor:
                 asked = await exchange.asked(body)
                 self._refuse_links(exchange, asked)
                 if asked.operation != RECEIVE:
-                    return await self._done(exchange, asked, self._context(exchange, asked, standing.principal))
-        return await self._received(exchange, asked, standing)
+                    return await self._traced(exchange, asked, partial(self._done, exchange, asked, standing))
+        return await self._traced(exchange, asked, partial(self._received, exchange, asked, standing))
+
+    async def _traced(self, exchange: "_Exchange", asked: AskedCall, do: Do) -> Response:
+        trace = request_trace_of(exchange.scope["headers"])
+        if self._tracing is None:
+            return await do(trace)
+        return await self._tracing.recorded(exchange.scope, asked.operation, trace, do)
 
     async def _body_of(self, exchange: "_Exchange", hold: Hold) -> bytes:
         """Raises ServerError."""
@@ -106,9 +117,11 @@ class SqsFrontDoor:
             bytes_max=BODY_BYTES_MAX,
         )
 
-    def _context(self, exchange: "_Exchange", asked: AskedCall, principal: Principal) -> CallContext:
+    def _context(
+        self, exchange: "_Exchange", asked: AskedCall, principal: Principal, trace: Mapping[str, str]
+    ) -> CallContext:
         """Raises SqsError of a queue's URL that is none."""
-        context = CallContext(principal, exchange.base_url, self._calls)
+        context = CallContext(principal, exchange.base_url, self._calls, trace)
         name = getattr(asked.input, "queue_name", None)
         url = getattr(asked.input, "queue_url", None)
         if url is not None:
@@ -129,17 +142,22 @@ class SqsFrontDoor:
             detail = "A server that asks nobody for a signature takes this call by POST only."
             raise SqsError(SqsErrorCode.UNSUPPORTED_OPERATION, detail)
 
-    async def _done(self, exchange: "_Exchange", asked: AskedCall, context: CallContext) -> Response:
+    async def _done(
+        self, exchange: "_Exchange", asked: AskedCall, standing: RequestStanding, trace: Mapping[str, str]
+    ) -> Response:
+        context = self._context(exchange, asked, standing.principal, trace)
         route = ROUTES[asked.operation]
         do = partial(HANDLERS[asked.operation], asked.input, context)
         result = await self._audit.done(exchange.scope, route, context.principal, asked.input, do)
         body = await exchange.dialect.answer(asked.operation, result, exchange.request_id)
         return BytesResponse(body, OK, {REQUEST_ID: exchange.request_id}, exchange.dialect.media_type)
 
-    async def _received(self, exchange: "_Exchange", asked: AskedCall, standing: RequestStanding) -> Response:
+    async def _received(
+        self, exchange: "_Exchange", asked: AskedCall, standing: RequestStanding, trace: Mapping[str, str]
+    ) -> Response:
         """Its messages are leased: if the answer cannot be written, the leases go back."""
         assert isinstance(asked.input, ReceiveMessageInput)
-        context = self._context(exchange, asked, standing.principal)
+        context = self._context(exchange, asked, standing.principal, trace)
         async with ClientWatch(exchange.request.receive, self._http.gateway.shutdown, standing) as watch:
             received = await receive_message(asked.input, context, watch)
             result = received_result(received)

@@ -8,7 +8,7 @@ from crc32c import crc32c
 
 from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.identifiers import MessageId
-from acklog.wire.letter_headers import FIRST_ID, first_id_of
+from acklog.wire.letter_headers import ATTEMPTS_BEFORE, FIRST_ID, attempts_of, first_id_of
 from acklog.wire.letter_headers import PREFIX as HEADER_PREFIX
 from acklog.wire.limits import HEADER_VALUE_BYTES_MAX, NAME_LENGTH_MAX
 from acklog.wire.name_patterns import is_pattern_for
@@ -232,6 +232,8 @@ def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:
     first_id = first_id_of(headers) or _schedule_id_of(letter.record)
     if first_id:
         headers[FIRST_ID] = first_id
+    if attempts_before := attempts_of(headers):
+        headers[ATTEMPTS_BEFORE] = str(attempts_before)
     headers |= {HEADER_PREFIX + name: value[:HEADER_VALUE_BYTES_MAX] for name, value in origin.items()}
     return Record(
         letter.record.body,

@@ -266,6 +266,7 @@ def test_a_dead_letter_is_the_same_message() -> None:
         assert dead["now"].attributes == attributes
         assert dead["now"].system_attributes["DeadLetterQueueSourceArn"] == arn_of("orders")
         assert dead["now"].system_attributes["MessageGroupId"] == "g"
+        assert dead["now"].system_attributes["ApproximateReceiveCount"] == "2", "across both queues"
         assert abs(int(dead["now"].system_attributes["SentTimestamp"]) - begin_ms) < 500, "when it was sent first"
 
     with_user(main)

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from acklog.wire.failure_reason import FailureReason
+from acklog.wire.letter_headers import ATTEMPTS_DIGITS_MAX, attempts_of
 from acklog.wire.limits import FAILURE_REASONS_MAX, HEADER_VALUE_BYTES_MAX, NACK_REASON_BYTES_MAX
 from acklog.wire.record import Record, Schedule
 from storage.delivery.failures import FailureHistory
@@ -61,6 +64,27 @@ def test_a_letter_that_dies_again_says_how_it_died_now() -> None:
     again = headers_of(FailureHistory(5, 5), {PREFIX + name: value for name, value in before.items()})
     assert (again["first-time"], again["last-time"]) == ("5", "5")
     assert not {"last-consumer", "reasons"} & again.keys()
+
+
+def with_prefix(headers: dict[str, str]) -> dict[str, str]:
+    return {PREFIX + name: value for name, value in headers.items()}
+
+
+def test_a_letter_that_dies_again_and_again_says_all_attempts_that_it_ever_had() -> None:
+    first = with_prefix(headers_of(FailureHistory()))
+    second = with_prefix(headers_of(FailureHistory(), first))
+    third = with_prefix(headers_of(FailureHistory(), second))
+    assert [attempts_of(each) for each in (None, {}, first, second, third)] == [0, 0, 3, 6, 9]
+    assert third[f"{PREFIX}attempts"] == "3"
+
+
+@pytest.mark.parametrize("text", ["", "-1", "x", "1e3", "\u0663", "1" * (ATTEMPTS_DIGITS_MAX + 1)])
+def test_what_says_no_number_of_attempts_counts_nothing(text: str) -> None:
+    assert attempts_of(with_prefix({"attempts": text, "attempts-before": "2"})) == 2
+
+
+def test_the_longest_number_counts() -> None:
+    assert attempts_of({f"{PREFIX}attempts": "9" * ATTEMPTS_DIGITS_MAX}) == 10**ATTEMPTS_DIGITS_MAX - 1
 
 
 def first_id_of(record: Record) -> str | None:
