@@ -35,6 +35,7 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
             settings,
             application.single_sends,
             guard,
+            short_ways=application.short_ways,
             on_connections=application.on_connections,
             on_page_refused=application.on_page_refused,
         ),

@@ -1,16 +1,18 @@
-"""The HTTP protocol of the server: single sends straight from the parser, everything else through the application.
+"""The HTTP protocol of the server: single sends straight from the parser, those of other protocols that have a short way
+likewise, everything else through the application.
 
 Requests are recognised before an ASGI scope is built for them (the hot path of the design). One that turns out to be
 something else, or wrong, when its body is there is given to the application as if nothing had happened.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 from app.configuration.server_settings import Settings
 from app.http.exchange.bytes_in_flight import Hold
 from app.http.protocol.limited_protocol import LimitedHttpProtocol, OnPageRefused
+from app.http.protocol.short_way import Begin, ShortRequest, ShortWay
 from app.http.protocol.single_sends import METHOD, ROUTE, Headers, SingleSends
 from app.http.protocol.web_guard import WebGuard
 from cluster.errors import ServerError
@@ -50,14 +52,16 @@ class _Cycle:
 
 
 class SingleSendProtocol(LimitedHttpProtocol):
-    """`single_sends` is set by `make_server_protocol`."""
+    """`single_sends` and `short_ways` (by URL) are set by `make_server_protocol`."""
 
     single_sends: SingleSends
+    short_ways: Mapping[bytes, ShortWay]
     _defaults: tuple[list[tuple[bytes, bytes]], bytes] = ([], b"")
 
     def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)
         self._single_hold: Hold | None = None
+        self._single_begin: Begin = self.single_sends.begin
         self._single_body: bytes | bytearray = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -78,13 +82,20 @@ class SingleSendProtocol(LimitedHttpProtocol):
         self.judge_head(headers)
         if self._is_refused:
             return
-        if self.url == _URL and self.parser.get_method() == _METHOD and self._may_begin():
-            hold = self.single_sends.takes(headers, self.certificate)
-            if hold is not None:
+        if self.parser.get_method() == _METHOD:
+            taken = self._taken(headers)
+            if taken is not None:
                 self.end_head()
-                self._single_hold = hold
+                self._single_hold, self._single_begin = taken
                 return
         self._begin_ordinary()
+
+    def _taken(self, headers: dict[bytes, bytes]) -> ShortRequest | None:
+        if self.url == _URL:
+            hold = self.single_sends.takes(headers, self.certificate) if self._may_begin() else None
+            return None if hold is None else ShortRequest(hold, self.single_sends.begin)
+        way = self.short_ways.get(self.url)
+        return way.takes(self.headers, headers, self.certificate) if way is not None and self._may_begin() else None
 
     def on_body(self, body: bytes) -> None:
         if self._single_hold is None:
@@ -104,7 +115,7 @@ class SingleSendProtocol(LimitedHttpProtocol):
         body = bytes(self._single_body)
         try:
             hold.take_whole(len(body))
-            is_taken = self.single_sends.begin(body, hold, cycle)
+            is_taken = self._single_begin(body, hold, cycle)
         except ServerError:
             is_taken = False
         if is_taken:
@@ -191,12 +202,14 @@ def make_server_protocol(
     single_sends: SingleSends,
     guard: WebGuard | None = None,
     *,
+    short_ways: Mapping[bytes, ShortWay] | None = None,
     on_connections: Callable[[int], None] = lambda _count: None,
     on_page_refused: OnPageRefused = lambda _address, _fault: None,
 ) -> type[asyncio.Protocol]:
-    """The protocol class for `uvicorn.Config(http=...)`. `on_connections` is told how many are open, and
+    """The protocol class for `uvicorn.Config(http=...)`. `short_ways` are by URL. `on_connections` is told how many are open, and
     `on_page_refused` of what the guard keeps out."""
     attributes: dict[str, object] = {"settings": settings, "single_sends": single_sends, "guard": guard}
+    attributes["short_ways"] = short_ways or {}
     attributes["on_connections"] = staticmethod(on_connections)
     attributes["on_page_refused"] = staticmethod(on_page_refused)
     return type("ServerHttpProtocol", (SingleSendProtocol,), attributes)
