@@ -1,5 +1,5 @@
-"""What calls of SQS cost beside our own: `python -m loadtests.sqs_costs` starts a server that asks nobody who they are and
-one with an access key, and lets the same client call them by turns, one request after the other on each connection.
+"""What calls of SQS cost beside our own: `python -m loadtests.sqs_costs` starts a server that asks nobody who they are
+and one with an access key, and lets the same client call them by turns, one request after the other on each connection.
 
 The client may be what limits the rate, and a machine that is busy with something else makes rates worth little. So the
 server's own processor time for each message is shown first; `ratio` is the median of the rounds' ratios of it.
@@ -50,8 +50,8 @@ class Target(NamedTuple):
 
 
 class Call(NamedTuple):
-    """`work` are requests that send a message each, or a pair. `against`: the name of the call whose ratio to this one is
-    shown; "" for none. `fill`: what is sent before each turn."""
+    """`work` are requests that send a message each, or a pair. `against`: the name of the call whose ratio to this one
+    is shown; "" for none. `fill`: what is sent before each turn."""
 
     name: str
     target: Target

@@ -1,5 +1,5 @@
-"""The HTTP protocol of the server: single sends straight from the parser, those of other protocols that have a short way
-likewise, everything else through the application.
+"""The HTTP protocol of the server: single sends, and what else has a short way, straight from the parser; everything
+else through the application.
 
 Requests are recognised before an ASGI scope is built for them (the hot path of the design). One that turns out to be
 something else, or wrong, when its body is there is given to the application as if nothing had happened.
@@ -206,8 +206,8 @@ def make_server_protocol(
     on_connections: Callable[[int], None] = lambda _count: None,
     on_page_refused: OnPageRefused = lambda _address, _fault: None,
 ) -> type[asyncio.Protocol]:
-    """The protocol class for `uvicorn.Config(http=...)`. `short_ways` are by URL. `on_connections` is told how many are open, and
-    `on_page_refused` of what the guard keeps out."""
+    """The protocol class for `uvicorn.Config(http=...)`. `short_ways` are by URL. `on_connections` is told how many are
+    open, and `on_page_refused` of what the guard keeps out."""
     attributes: dict[str, object] = {"settings": settings, "single_sends": single_sends, "guard": guard}
     attributes["short_ways"] = short_ways or {}
     attributes["on_connections"] = staticmethod(on_connections)

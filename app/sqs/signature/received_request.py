@@ -9,9 +9,7 @@ class ReceivedRequest:
 
     __slots__ = ("headers", "method", "names", "raw_path", "raw_query")
 
-    def __init__(
-        self, method: str, raw_path: bytes, raw_query: bytes, headers: Sequence[tuple[bytes, bytes]]
-    ) -> None:
+    def __init__(self, method: str, raw_path: bytes, raw_query: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
         self.method = method
         self.raw_path = raw_path
         self.raw_query = raw_query
