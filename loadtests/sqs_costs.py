@@ -142,12 +142,16 @@ async def open_calls(target: Target, messages: int) -> list[Call]:
     ]
 
 
-def guarded_calls(target: Target) -> list[Call]:
+def guarded_calls(server: ServerProcess) -> list[Call]:
     """Of one that asks for tokens."""
+    headers = {"x-amz-target": "AmazonSQS.CreateQueue", "authorization": f"Bearer {BEARER}"}
+    answer = server.request("POST", "/", {"QueueName": "sent"}, headers=headers)
+    assert answer.status == 200, answer
+    target, url = Target(server.port, server.pid), answer.document["QueueUrl"]
     single = "POST /messages, token"
     return [
         Call(single, target, own_sends("sent", f"authorization: Bearer {BEARER}")),
-        Call("SendMessage, JSON, signed", target, signed_sends(_url("sent"), time.time_ns() // 1_000_000), single),
+        Call("SendMessage, JSON, signed", target, signed_sends(url, time.time_ns() // 1_000_000), single),
     ]
 
 
@@ -168,33 +172,35 @@ async def other_calls(target: Target, messages: int) -> list[Call]:
     ]
 
 
-def _url(queue: str) -> str:
-    return f"http://localhost/000000000000/{queue}"
-
-
 async def measure(directory: Path, other: Target | None, *, rounds: int, messages: int, seconds: float) -> None:
     tokens = directory / "tokens.json"
     entry = {"name": "bench", "token": BEARER, "roles": ["admin"], "accessKeys": [{"id": KEY_ID, "secret": SECRET}]}
     tokens.write_text(json.dumps({"tokens": [entry]}))
     tokens.chmod(0o600)
-    open_server = ServerProcess(directory / "open", directory / "open.log")
+    unguarded = ServerProcess(directory / "open", directory / "open.log")
     guarded = ServerProcess(directory / "guarded", directory / "guarded.log", options=("--tokens-file", str(tokens)))
-    with open_server, guarded:
-        authorization = {"authorization": f"Bearer {BEARER}"}
-        headers = {"x-amz-target": "AmazonSQS.CreateQueue", **authorization}
-        answer = guarded.request("POST", "/", {"QueueName": "sent"}, headers=headers)
-        assert answer.status == 200, answer
-        calls = await open_calls(Target(open_server.port, open_server.pid), messages)
-        calls += guarded_calls(Target(guarded.port, guarded.pid))
+    try:
+        unguarded.start()
+        guarded.start()
+        calls = await open_calls(Target(unguarded.port, unguarded.pid), messages)
+        calls += guarded_calls(guarded)
         if other is not None:
             calls += await other_calls(other, messages)
-        found: dict[str, list[Turn]] = {call.name: [] for call in calls}
+        _show(calls, await _rounds(calls, rounds=rounds, messages=messages, seconds=seconds))
+    finally:
+        unguarded.kill()
+        guarded.kill()
+
+
+async def _rounds(calls: Sequence[Call], *, rounds: int, messages: int, seconds: float) -> dict[str, list[Turn]]:
+    """By the call's name."""
+    for call in calls:
+        await turn_of(call, messages=messages // 4, seconds=seconds)  # warms up
+    found: dict[str, list[Turn]] = {call.name: [] for call in calls}
+    for _ in range(rounds):
         for call in calls:
-            await turn_of(call, messages=messages // 4, seconds=seconds)  # warms up
-        for _ in range(rounds):
-            for call in calls:
-                found[call.name].append(await turn_of(call, messages=messages, seconds=seconds))
-    _show(calls, found)
+            found[call.name].append(await turn_of(call, messages=messages, seconds=seconds))
+    return found
 
 
 def _show(calls: Sequence[Call], found: dict[str, list[Turn]]) -> None:
