@@ -41,6 +41,7 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
             application.single_sends,
             guard,
             pages=NamedPages(origins),
+            short_ways=application.short_ways,
             on_connections=application.on_connections,
             on_page_refused=application.on_page_refused,
         ),

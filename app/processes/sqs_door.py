@@ -9,6 +9,7 @@ from app.sqs.calls.sqs_services import SqsServices
 from app.sqs.messages.message_service import MessageService
 from app.sqs.protocol.failures import sqs_error_of
 from app.sqs.protocol.front_door import SqsFrontDoor
+from app.sqs.protocol.short_sends import ROOT, ShortCalls, ShortSends
 from app.sqs.queues.queue_names import QueueNames
 from app.sqs.queues.queue_service import QueueService
 from app.sqs.signature.sqs_callers import SqsCallers
@@ -22,7 +23,11 @@ def sqs_doors(settings: Settings) -> Sequence[MakeFrontDoor]:
 
     def make(http: HttpServices) -> SqsFrontDoor:
         messages = MessageService(http, translate=sqs_error_of, arn_of=names.arn_of)
-        services = SqsServices(QueueService(http, names), names, messages)
-        return SqsFrontDoor(http, services, SqsCallers(http.callers, http.gateway.clock))
+        queues = QueueService(http, names)
+        claims = SqsCallers(http.callers, http.gateway.clock)
+        # Where requests are traced, all go through the door, which makes the spans.
+        is_short = http.gateway.tracer is None
+        short_ways = {ROOT: ShortSends(http, ShortCalls(queues, names, messages), claims)} if is_short else {}
+        return SqsFrontDoor(http, SqsServices(queues, names, messages), claims, short_ways)
 
     return (make,)

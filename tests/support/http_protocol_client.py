@@ -62,7 +62,11 @@ class MemoryServer:
             await application.asgi(scope, receive, send)
 
         protocol_class = make_server_protocol(
-            settings, application.single_sends, guard, on_page_refused=application.on_page_refused
+            settings,
+            application.single_sends,
+            guard,
+            short_ways=application.short_ways,
+            on_page_refused=application.on_page_refused,
         )
         self._config = uvicorn.Config(counted, http=protocol_class, lifespan="off", ws="none", log_config=None)
         self._config.load()

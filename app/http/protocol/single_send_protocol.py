@@ -1,11 +1,12 @@
-"""The HTTP protocol of the server: single sends straight from the parser, everything else through the application.
+"""The HTTP protocol of the server: single sends, and what else has a short way, straight from the parser; everything
+else through the application.
 
 Requests are recognised before an ASGI scope is built for them (the hot path of the design). One that turns out to be
 something else, or wrong, when its body is there is given to the application as if nothing had happened.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 from app.configuration.server_settings import Settings
@@ -13,6 +14,7 @@ from app.http.exchange.bytes_in_flight import Hold
 from app.http.exchange.caller_refusal import CALLER, CallerRefusal
 from app.http.protocol.limited_protocol import LimitedHttpProtocol, OnPageRefused
 from app.http.protocol.named_pages import NamedPages
+from app.http.protocol.short_way import Begin, ShortRequest, ShortWay
 from app.http.protocol.single_sends import METHOD, ROUTE, Headers, SingleSends
 from app.http.protocol.web_guard import WebGuard
 from cluster.errors import ServerError
@@ -52,14 +54,16 @@ class _Cycle:
 
 
 class SingleSendProtocol(LimitedHttpProtocol):
-    """`single_sends` is set by `make_server_protocol`."""
+    """`single_sends` and `short_ways` (by URL) are set by `make_server_protocol`."""
 
     single_sends: SingleSends
+    short_ways: Mapping[bytes, ShortWay]
     _defaults: tuple[list[tuple[bytes, bytes]], bytes] = ([], b"")
 
     def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)
         self._single_hold: Hold | None = None
+        self._single_begin: Begin = self.single_sends.begin
         self._single_body: bytes | bytearray = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -80,15 +84,19 @@ class SingleSendProtocol(LimitedHttpProtocol):
         self.judge_head(headers)
         if self._is_refused:
             return
-        refusal: CallerRefusal | None = None
-        if self.url == _URL and self.parser.get_method() == _METHOD and self._may_begin():
+        taken = self._taken(headers) if self.parser.get_method() == _METHOD and self._may_begin() else None
+        if isinstance(taken, ShortRequest):
+            self.end_head()
+            self._single_hold, self._single_begin = taken
+            return
+        self._begin_ordinary(taken)
+
+    def _taken(self, headers: dict[bytes, bytes]) -> ShortRequest | CallerRefusal | None:
+        if self.url == _URL:
             taken = self.single_sends.takes(headers, self.certificate)
-            if isinstance(taken, Hold):
-                self.end_head()
-                self._single_hold = taken
-                return
-            refusal = taken
-        self._begin_ordinary(refusal)
+            return ShortRequest(taken, self.single_sends.begin) if isinstance(taken, Hold) else taken
+        way = self.short_ways.get(self.url)
+        return None if way is None else way.takes(self.headers, headers, self.certificate)
 
     def on_body(self, body: bytes) -> None:
         if self._single_hold is None:
@@ -108,7 +116,7 @@ class SingleSendProtocol(LimitedHttpProtocol):
         body = bytes(self._single_body)
         try:
             hold.take_whole(len(body))
-            is_taken = self.single_sends.begin(body, hold, cycle)
+            is_taken = self._single_begin(body, hold, cycle)
         except ServerError:
             is_taken = False
         if is_taken:
@@ -198,13 +206,15 @@ def make_server_protocol(
     guard: WebGuard | None = None,
     *,
     pages: NamedPages | None = None,
+    short_ways: Mapping[bytes, ShortWay] | None = None,
     on_connections: Callable[[int], None] = lambda _count: None,
     on_page_refused: OnPageRefused = lambda _address, _fault: None,
 ) -> type[asyncio.Protocol]:
-    """The protocol class for `uvicorn.Config(http=...)`. `on_connections` is told how many are open, and
-    `on_page_refused` of what the guard keeps out."""
+    """The protocol class for `uvicorn.Config(http=...)`. `short_ways` are by URL. `on_connections` is told how many are
+    open, and `on_page_refused` of what the guard keeps out."""
     attributes: dict[str, object] = {"settings": settings, "single_sends": single_sends, "guard": guard}
     attributes["pages"] = pages or NamedPages()
+    attributes["short_ways"] = short_ways or {}
     attributes["on_connections"] = staticmethod(on_connections)
     attributes["on_page_refused"] = staticmethod(on_page_refused)
     return type("ServerHttpProtocol", (SingleSendProtocol,), attributes)

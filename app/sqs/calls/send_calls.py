@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from app.sqs.calls.batch import check_entry_ids, failed_entry
 from app.sqs.calls.sqs_services import CallContext
 from app.sqs.messages.message_attribute import MessageAttribute
-from app.sqs.messages.outgoing_message import OutgoingMessage
+from app.sqs.messages.outgoing_message import OutgoingMessage, SentMessage
 from app.sqs.shapes import (
     MessageAttributeValue,
     SendEntry,
@@ -21,9 +21,13 @@ from cluster.model.action import Action
 
 async def send_message(asked: SendMessageInput, context: CallContext) -> SendMessageResult:
     """Raises SqsError, ServerError as the services do."""
-    message = _outgoing(asked, context.trace)
+    message = outgoing_of(asked, context.trace)
     queue = await context.services.queues.find(context.named(asked.queue_url), context.principal, Action.SEND)
     sent = await context.services.messages.send(queue, message, context.principal)
+    return sent_result(sent)
+
+
+def sent_result(sent: SentMessage) -> SendMessageResult:
     return SendMessageResult(
         md5_of_message_body=sent.body_md5,
         md5_of_message_attributes=sent.attributes_md5,
@@ -36,7 +40,7 @@ async def send_message(asked: SendMessageInput, context: CallContext) -> SendMes
 async def send_message_batch(asked: SendMessageBatchInput, context: CallContext) -> SendMessageBatchResult:
     """What is wrong with the batch as a whole is raised; what is wrong with an entry is a part of the result."""
     check_entry_ids([entry.id for entry in asked.entries])
-    messages = [_outgoing(entry, context.trace) for entry in asked.entries]
+    messages = [outgoing_of(entry, context.trace) for entry in asked.entries]
     queue = await context.services.queues.find(context.named(asked.queue_url), context.principal, Action.SEND)
     outcomes = await context.services.messages.send_batch(queue, messages, context.principal)
     result = SendMessageBatchResult(successful=[], failed=[])
@@ -57,7 +61,7 @@ async def send_message_batch(asked: SendMessageBatchInput, context: CallContext)
     return result
 
 
-def _outgoing(asked: SendMessageInput | SendEntry, trace: Mapping[str, str]) -> OutgoingMessage:
+def outgoing_of(asked: SendMessageInput | SendEntry, trace: Mapping[str, str]) -> OutgoingMessage:
     """Raises SqsError UNSUPPORTED_OPERATION."""
     return OutgoingMessage(
         body=asked.message_body,

@@ -5,12 +5,16 @@ schedule log (1), the offset (47). A message that was to be seen later has the i
 that has become a dead letter, or was sent back, that of the message that it was first.
 """
 
+from functools import lru_cache
+
 from acklog.wire.identifiers import ALPHABET, parse_message_id, parse_schedule_id
 from acklog.wire.letter_headers import first_id_of
 from storage.rpc.messages import DeliveredMessage
 
 FIRST_SEQUENCE_NUMBER = 10**19
 """So that all have 20 digits."""
+TOPICS_REMEMBERED_MAX = 1_000
+"""Whose ids need not be read again, digit by digit."""
 _OFFSET_BITS = 47
 _PARTITION_BITS = 10
 _TOPIC_BITS = 64
@@ -29,6 +33,8 @@ def uuid_of(topic_id: str, partition: int, offset: int, *, is_scheduled: bool) -
 def uuid_of_delivered(message: DeliveredMessage) -> str:
     """The same as was answered to its sender."""
     schedule = message.record.schedule
+    if schedule is None and not message.record.headers:
+        return uuid_of(message.topic_id, message.partition, message.offset, is_scheduled=False)
     for first_id in (first_id_of(message.record.headers), "" if schedule is None else schedule.id):
         found = _uuid_of_id(first_id)
         if found is not None:
@@ -57,6 +63,7 @@ def _uuid_of_id(text: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=TOPICS_REMEMBERED_MAX)
 def _number_of(topic_id: str) -> int:
     number = 0
     for character in topic_id:

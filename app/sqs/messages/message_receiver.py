@@ -82,9 +82,13 @@ class _View(NamedTuple):
     is_asked_for: Callable[[str], bool]
 
     def of(self, message: DeliveredMessage, arn_of: ArnOf, now_ms: int) -> ReceivedMessage:
-        found = attributes_of(message.record.headers)
-        attributes = {name: each for name, each in found.items() if self.is_asked_for(name)}
-        system = system_attributes_of(message, self.queue, arn_of, now_ms) if self.system_attributes else {}
+        attributes = attributes_of(message.record.headers)
+        if attributes:
+            attributes = {name: each for name, each in attributes.items() if self.is_asked_for(name)}
+        system: dict[str, str] = {}
+        if self.system_attributes:
+            all_known = system_attributes_of(message, self.queue, arn_of, now_ms)
+            system = {name: value for name, value in all_known.items() if name in self.system_attributes}
         body = body_text(message.record)
         return ReceivedMessage(
             message_id=uuid_of_delivered(message),
@@ -98,7 +102,7 @@ class _View(NamedTuple):
             body_md5=body_md5(body),
             attributes_md5=attributes_md5(attributes),
             attributes=attributes,
-            system_attributes={name: value for name, value in system.items() if name in self.system_attributes},
+            system_attributes=system,
         )
 
 

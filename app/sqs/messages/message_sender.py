@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
-from app.calls.send import Message, Produce
-from app.calls.send_result import SendResult
+from app.calls.send import Message, Produce, dedup_id_of
+from app.calls.send_result import Placed, SendResult
+from app.gateway.batching.coalescer import Waiter
 from app.services.send import SendService
 from app.sqs.messages.digests import attributes_md5, body_md5
 from app.sqs.messages.invalid import invalid
@@ -38,6 +39,18 @@ class MessageSender:
         if result.faults:
             raise self._fault(result.first_fault)
         return _sent(queue, message, _places_of(result)[0])
+
+    def begin(self, queue: Queue, message: OutgoingMessage, principal: Principal, waiter: Waiter) -> bool:
+        """As `send`, without a task: `waiter` is told where it was stored, or why not, and `placed` is the answer then.
+        False where it is for `send` to do, with nothing begun. Raises SqsError, ServerError."""
+        sendable = sendable_of(queue, message, principal, self._clock.now_ms())
+        if dedup_id_of(sendable) is not None:
+            return False
+        # Strict: a right on trial that is missing would be counted here, and by `send`, to which it is left.
+        return self._send.begin(Produce(queue.topic.name, [sendable]), principal.strict(), waiter) is not None
+
+    def placed(self, queue: Queue, message: OutgoingMessage, placed: Placed) -> SentMessage:
+        return _sent(queue, message, (placed.partition, placed.offset, False))
 
     async def send_batch(
         self, queue: Queue, messages: Sequence[OutgoingMessage], principal: Principal

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from app.auth.principal import Principal
 from app.calls.patience import Patience
+from app.calls.send_result import Placed
+from app.gateway.batching.coalescer import Waiter
 from app.services.registry import Services
 from app.sqs.messages.message_receiver import MessageReceiver
 from app.sqs.messages.message_sender import MessageSender, Translate
@@ -27,6 +29,12 @@ class MessageService:
 
     async def send(self, queue: Queue, message: OutgoingMessage, principal: Principal) -> SentMessage:
         return await self._sender.send(queue, message, principal)
+
+    def begin_send(self, queue: Queue, message: OutgoingMessage, principal: Principal, waiter: Waiter) -> bool:
+        return self._sender.begin(queue, message, principal, waiter)
+
+    def placed(self, queue: Queue, message: OutgoingMessage, placed: Placed) -> SentMessage:
+        return self._sender.placed(queue, message, placed)
 
     async def send_batch(
         self, queue: Queue, messages: Sequence[OutgoingMessage], principal: Principal

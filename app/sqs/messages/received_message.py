@@ -1,7 +1,9 @@
 """What a receive asks for, and a message as it is received."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import msgspec
 
 from app.sqs.messages.message_attribute import MessageAttribute
 
@@ -18,8 +20,7 @@ class ReceiveOptions:
     attempt_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceivedMessage:
+class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """With those attributes that were asked for."""
 
     message_id: str
@@ -27,8 +28,8 @@ class ReceivedMessage:
     body: str
     body_md5: str
     attributes_md5: str | None = None
-    attributes: Mapping[str, MessageAttribute] = field(default_factory=dict)
-    system_attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, MessageAttribute] = {}
+    system_attributes: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,8 @@ _ALLOWED = "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x1
 
 def text_fault(text: str, where: str) -> str | None:
     """What is wrong with a text, or None."""
+    if text.isascii() and text.isprintable():
+        return None  # most are
     found = _NOT_ALLOWED.search(text)
     if found is None:
         return None
@@ -17,13 +19,15 @@ def text_fault(text: str, where: str) -> str | None:
 
 def size_of(text: str) -> int:
     """In bytes, also of text that is not allowed."""
-    return len(text.encode(errors="surrogatepass"))
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def is_sqs_text(text: str) -> bool:
-    return _NOT_ALLOWED.search(text) is None
+    return text_fault(text, "") is None
 
 
 def escaped_in_json(text: str) -> str:
     """JSON text that means the same and holds nothing else: what is not allowed is in strings only."""
+    if text.isascii() and text.isprintable():
+        return text
     return _NOT_ALLOWED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

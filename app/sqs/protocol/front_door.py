@@ -18,6 +18,7 @@ from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.request_body import read_body
 from app.http.exchange.responses import BytesResponse
+from app.http.protocol.short_way import ShortWay
 from app.sqs.calls.call_table import HANDLERS, RECEIVE
 from app.sqs.calls.receive_call import receive_message, received_result
 from app.sqs.calls.sqs_services import CallContext, SqsServices
@@ -44,9 +45,16 @@ def _unwatched(_scope: Scope, _receive: Receive, _status: int, _body: bytes) -> 
 
 
 class SqsFrontDoor:
-    """`app.http.protocol.front_doors.FrontDoor`."""
+    """`app.http.protocol.front_doors.FrontDoor`. `short_ways` are by URL: encoders before the same calls."""
 
-    def __init__(self, http: HttpServices, calls: SqsServices, claims: CallerClaims) -> None:
+    def __init__(
+        self,
+        http: HttpServices,
+        calls: SqsServices,
+        claims: CallerClaims,
+        short_ways: Mapping[bytes, ShortWay] | None = None,
+    ) -> None:
+        self.short_ways = short_ways or {}
         self._http = http
         self._calls = calls
         self._claims = claims

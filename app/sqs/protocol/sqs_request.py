@@ -19,13 +19,14 @@ def is_of_sqs(scope: Scope) -> bool:
     method, path = scope["method"], scope["path"]
     if method not in ("POST", "GET") or not (path == "/" or _QUEUE_PATH.fullmatch(path)):
         return False
-    if _HAS_ACTION.search(scope["query_string"]):
+    if scope["query_string"] and _HAS_ACTION.search(scope["query_string"]):
         return True
     headers = Headers(scope=scope)
     if method == "GET":
         return False
-    is_form = headers.get("content-type", "").partition(";")[0].strip().lower() == FORM_TYPE
-    return is_form or headers.get(TARGET, "").startswith(TARGET_PREFIX)
+    if headers.get(TARGET, "").startswith(TARGET_PREFIX):
+        return True
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == FORM_TYPE
 
 
 def queue_url_of_path(scope: Scope, base_url: str) -> str | None:

@@ -85,6 +85,10 @@ class QueueService:
         principal.require_on_topic(action, name)
         return await self._found(name)
 
+    def standing(self, name: str) -> Queue | None:
+        """What this gateway knows of; whoever finds nothing asks `find`. Nobody's right is looked at."""
+        return standing_queue(self._metadata.queues.find(name), self._metadata)
+
     def list_page(self, prefix: str, limit: int, after: str, principal: Principal) -> tuple[list[str], str | None]:
         """Those that the principal may look at; and what is to be `after` for the next page, if there is more. "" is
         before the first one. Raises SqsError INVALID_PARAMETER_VALUE."""

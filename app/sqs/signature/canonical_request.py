@@ -29,6 +29,8 @@ def canonical_request(
 
 def canonical_path(raw_path: bytes) -> bytes:
     """Without `.`, `..` and empty segments (RFC 3986), and encoded."""
+    if raw_path == b"/":
+        return raw_path  # nearly always
     segments: list[bytes] = []
     for segment in raw_path.split(b"/"):
         if segment == b"..":

@@ -2,10 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from app.sqs.signature.signing_time import SigningTime
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 
+REMEMBERED_MAX = 100
+"""Clients say the same with each request of a day."""
 SERVICE, TERMINATOR = "sqs", "aws4_request"
 
 _REGION = re.compile(r"\A[A-Za-z0-9_-]{1,64}\Z")
@@ -21,6 +24,7 @@ class Credential:
     terminator: str
 
     @classmethod
+    @lru_cache(maxsize=REMEMBERED_MAX)
     def parsed(cls, text: str) -> "Credential":
         """Raises SqsError INCOMPLETE_SIGNATURE."""
         parts = text.split("/")

@@ -31,7 +31,7 @@ def header_signature(request: ReceivedRequest, authorization: bytes) -> ShownSig
         credential=Credential.parsed(parts["Credential"]),
         time=_time_of(request),
         signed_headers=signed_headers_of(parts["SignedHeaders"]),
-        parameters=query_parameters(request.raw_query),
+        parameters=query_parameters(request.raw_query) if request.raw_query else [],
         signature=parts["Signature"],
     )
 

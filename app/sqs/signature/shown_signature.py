@@ -1,6 +1,7 @@
 """What a request shows to be let in by: a signature, with all that it says of how it was made."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from app.sqs.signature.credential import Credential
 from app.sqs.signature.query_parameters import QueryParameters
@@ -11,6 +12,9 @@ from app.sqs.sqs_error import SqsError, SqsErrorCode
 ALGORITHM = "AWS4-HMAC-SHA256"
 ASYMMETRIC_ALGORITHM = "AWS4-ECDSA-P256-SHA256"
 """SigV4A. No key of ours can be checked by it."""
+
+REMEMBERED_MAX = 100
+"""Clients sign the same headers of each request."""
 
 _HOST, _TARGET = b"host", b"x-amz-target"
 
@@ -30,7 +34,7 @@ class ShownSignature:
         """What needs no secret, and no body. Raises SqsError SIGNATURE_DOES_NOT_MATCH."""
         self.credential.check(self.time)
         self.time.check(now_ms, good_for_ms=self.good_for_ms)
-        names = {name for name, _ in request.headers}
+        names = request.names
         missing = [name for name in self.signed_headers if name not in names]
         if missing:
             raise _mismatch(f"The header '{missing[0].decode()}' is signed, and is not in the request.")
@@ -42,6 +46,7 @@ class ShownSignature:
             raise _mismatch("'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.")
 
 
+@lru_cache(maxsize=REMEMBERED_MAX)
 def signed_headers_of(text: str) -> tuple[bytes, ...]:
     """Raises SqsError INCOMPLETE_SIGNATURE."""
     names = tuple(text.encode("ascii", "replace").split(b";"))

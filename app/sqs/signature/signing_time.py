@@ -3,12 +3,16 @@
 import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 
 CLOCK_SKEW_MS = 15 * 60_000
 """By how much a client's clock may differ, and for how long a signature in a header is good."""
+
+REMEMBERED_MAX = 100
+"""Many requests are of one second."""
 
 _BASIC = re.compile(r"\A[0-9]{8}T[0-9]{6}Z\Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,6 +30,7 @@ class SigningTime(NamedTuple):
         return self.text[:8]
 
     @classmethod
+    @lru_cache(maxsize=REMEMBERED_MAX)
     def parsed(cls, text: str) -> "SigningTime | None":
         """None where it is no such time."""
         if _BASIC.match(text) is None:

@@ -77,7 +77,7 @@ class SqsCallers:
         if request.times_of(_AUTHORIZATION) > 1:
             raise SqsError(SqsErrorCode.INCOMPLETE_SIGNATURE, "The Authorization header is there more than once.")
         authorization = request.header(_AUTHORIZATION)
-        parameters = query_parameters(raw_query)
+        parameters = query_parameters(raw_query) if raw_query else []
         is_presigned = any(name == ALGORITHM_PARAMETER for name, _ in parameters)
         if authorization is not None and is_presigned:
             said = f"the {ALGORITHM_PARAMETER.decode()} query parameter or the Authorization header should be specified"
