@@ -21,6 +21,7 @@ logger = structlog.get_logger(__name__)
 
 def master_keys_of(process: ConfiguredProcess, entropy: Entropy) -> MasterKeys:
     """Blocks. Raises SettingsError, also where topics are to be encrypted and nothing could do that."""
+    tell_of_readable_keys(process)
     options = process.loaded.make(MasterKeyOptions)
     if process.loaded.values.get("encrypt_topics") and not options.has_key:
         raise SettingsError(f"encrypt_topics is on, and there is no master key ({where_to_set('master_key_file')})")

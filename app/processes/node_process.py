@@ -22,7 +22,7 @@ from app.processes.descriptors import PEERS, DescriptorPlan, plan_descriptors, r
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.exposure import check_node_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
-from app.processes.master_keys import master_keys_of, tell_of_readable_keys
+from app.processes.master_keys import master_keys_of
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from app.processes.process_figures import ProcessFigures
@@ -71,7 +71,6 @@ async def serve(
         process.loaded.make(TraceOptions), entropy, service="acklog-node", instance=f"node-{options.id}"
     )
     figures, master_keys = ProcessFigures(clock), master_keys_of(process, entropy)
-    tell_of_readable_keys(process)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     tls = ProcessTls.load(tls_options, peers, etcd, own=node_identity(options.id), clock=clock, in_thread=io.run)
     disk = RealDisk(options.data_dir, on_sync=figures.sync_times.add)

@@ -18,7 +18,7 @@ from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS, gateway_config, reloads_of
 from app.processes.jwt import jwt_of
-from app.processes.master_keys import master_keys_of, tell_of_readable_keys
+from app.processes.master_keys import master_keys_of
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.processes.process_figures import ProcessFigures
@@ -52,7 +52,6 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     clock, entropy = SteadyClock(), SystemEntropy()
     tokens, master_keys = tokens_of(settings), master_keys_of(process, entropy)
-    tell_of_readable_keys(process)
     tracing = _start_tracing(settings, process, entropy)
     figures = ProcessFigures(clock)
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")

@@ -24,7 +24,7 @@ from storage.encryption.envelope import ENVELOPE_BYTES, TAG_BYTES
 from storage.encryption.log_cipher import LogCipher
 from storage.encryption.writer_key import KEY_BYTES, WRITER_BATCHES_MAX
 from storage.log.keys import LogKey
-from storage.node.encryption.data_key_keeper import RETRY_MS
+from storage.node.encryption.data_key_keeper import RETRY
 from tests.sim.environment import SimEntropy
 from tests.support.body_keys import CountingKeys
 from tests.unit.docs.documents import decode, layout, read_document, section, table
@@ -44,8 +44,8 @@ def test_limits() -> None:
     )
     assert f"than {PROTOCOL_OF_ENCRYPTION}." in SAID
     assert f"{ENVELOPE_BYTES} bytes a batch" in SAID
-    assert RETRY_MS == 500
-    assert "every half second" in SAID
+    assert (RETRY.first_ms, RETRY.max_ms) == (500, 10_000)
+    assert "tried again after half a second, and later each time, up to 10 s" in SAID
     adr = read_document("adr/0039-batches-are-encrypted-between-a-node-and-its-log.md")
     assert WRITER_BATCHES_MAX == 1 << 32
     assert "after 2^32 batches" in adr
