@@ -20,6 +20,7 @@ from cluster.stores.memory_store import MemoryStore
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock
+from tests.support.operated_cluster import EveryNode
 
 ACCOUNT = "123456789012"
 REGION = "eu-central-1"
@@ -94,7 +95,7 @@ class QueueGateways:
             namespaces=nothing,
             queues=QueueAdmin(store, metadata, clock=clock, entropy=entropy),
             steering=nothing,
-            nodes=nothing,
+            nodes=EveryNode(),
             clock=clock,
             entropy=entropy,
         )
