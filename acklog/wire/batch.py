@@ -40,6 +40,8 @@ Buffer = bytes | bytearray | memoryview
 
 MAGIC = b"AKB1"
 HEADER_BYTES = 84
+OFFSETS_END_MAX = (1 << 63) - 1
+"""What is behind the last message of a batch is an offset as well: readers put it into 64 bits, with a sign."""
 _HEADER = struct.Struct(">4sIqiqIIHhIqqqiQI")
 _STAMPED_FIELDS = struct.Struct(">4xIqiqIIHhIqqqiQI")
 _STAMP = struct.Struct(">qiq")
@@ -294,6 +296,8 @@ def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
             stamp_crc = crc32c(view[at : at + STAMP_CRC_AT])
         if stamp_crc != header.stamp_crc:
             raise BatchCorruptError("the checksum of the leader's stamp does not match")
+        if header.next_offset > OFFSETS_END_MAX:
+            raise BatchCorruptError(f"the offset {header.base_offset} is out of bounds")
     if not HEADER_BYTES + header.keys_length <= header.length <= BATCH_BYTES_MAX:
         raise BatchCorruptError(f"the length {header.length} is out of bounds")
     return header
