@@ -37,6 +37,9 @@ _CODES = {
 }
 """Of all others those that may be tried again are for later, and the rest is a value that is not possible."""
 
+_WORDS = {SqsErrorCode.QUEUE_DOES_NOT_EXIST: "The specified queue does not exist."}
+"""Clients know these by heart, whichever part of a queue it was that went."""
+
 
 def sqs_error_of(error: Exception) -> SqsError:
     """Of whatever a call raised. What nobody expected goes to the log with its stack."""
@@ -61,4 +64,4 @@ def _of_problem(error: ServerError) -> SqsError:
     wait_ms = error.retry_after_ms
     if wait_ms is None and error.code.retriable:
         wait_ms = RETRY_AFTER_DEFAULT_MS
-    return SqsError(code, error.detail, retry_after_ms=wait_ms)
+    return SqsError(code, _WORDS.get(code, error.detail), retry_after_ms=wait_ms)
