@@ -9,7 +9,7 @@ from acklog.wire.limits import TIMESTAMP_MS_MAX
 from app.auth.claims import Claims
 from app.jwt.jwt_refused import JwtRefusal, JwtRefusedError
 
-CALLER_NAME_LENGTH_MAX = 255
+SUBJECT_LENGTH_MAX = 255
 """As much as OpenID Connect gives `sub`."""
 
 
@@ -54,8 +54,8 @@ class ExpectedClaims:
 
     def _name_in(self, claims: Claims) -> str:
         name = claims.get(self.name_claim)
-        if not isinstance(name, str) or not 0 < len(name) <= CALLER_NAME_LENGTH_MAX or not name.isprintable():
-            detail = f"has to be a printable text of up to {CALLER_NAME_LENGTH_MAX} characters, as it names the caller"
+        if not isinstance(name, str) or not 0 < len(name) <= SUBJECT_LENGTH_MAX or not name.isprintable():
+            detail = f"has to be a printable text of up to {SUBJECT_LENGTH_MAX} characters, as it names the caller"
             raise _refused(JwtRefusal.CLAIMS, f"the token's claim {self.name_claim!r} {detail}")
         return name
 

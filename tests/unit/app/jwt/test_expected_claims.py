@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.jwt.expected_claims import CALLER_NAME_LENGTH_MAX, Bearer, ExpectedClaims
+from app.jwt.expected_claims import SUBJECT_LENGTH_MAX, Bearer, ExpectedClaims
 from app.jwt.jwt_refused import JwtRefusal, JwtRefusedError
 
 NOW_S = 1_700_000_000
@@ -66,15 +66,13 @@ def test_one_without_an_end(end: object) -> None:
     assert refusal_of(exp=end) is JwtRefusal.CLAIMS
 
 
-@pytest.mark.parametrize(
-    "name", ["left out", "", 5, None, ["alice"], "a\nb", "a\x00", "x" * (CALLER_NAME_LENGTH_MAX + 1)]
-)
+@pytest.mark.parametrize("name", ["left out", "", 5, None, ["alice"], "a\nb", "a\x00", "x" * (SUBJECT_LENGTH_MAX + 1)])
 def test_what_is_no_name(name: object) -> None:
     assert refusal_of(sub=name) is JwtRefusal.CLAIMS
 
 
 def test_the_longest_name_and_another_claim_for_it() -> None:
-    longest = "x" * CALLER_NAME_LENGTH_MAX
+    longest = "x" * SUBJECT_LENGTH_MAX
     assert EXPECTED.check({**GOOD, "sub": longest}, NOW_MS).name == longest
     by_client = ExpectedClaims(issuer="https://i", audiences=("a",), name_claim="client_id", leeway_ms=0)
     assert by_client.check({**GOOD, "client_id": "shop", "sub": None}, NOW_MS).name == "shop"

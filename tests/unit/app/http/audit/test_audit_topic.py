@@ -8,7 +8,7 @@ import pytest
 from acklog.wire.limits import CALLER_NAME_LENGTH_MAX, TOKEN_NAME_LENGTH_MAX
 from app.auth.client_certificate import CERTIFICATE_NAME_LENGTH_MAX
 from app.auth.identities import CERTIFICATE_PREFIX, JWT_PREFIX
-from app.jwt.expected_claims import CALLER_NAME_LENGTH_MAX as OF_ISSUER_LENGTH_MAX
+from app.jwt.expected_claims import SUBJECT_LENGTH_MAX
 from cluster.model.internal_topics import AUDIT_TOPIC
 from tests.unit.app.http.audit.audited_world import (
     ADMIN,
@@ -158,7 +158,7 @@ async def test_what_is_asked_for(serve: Any) -> None:
 async def test_who_may_have_any_name_that_there_is(serve: Any) -> None:
     longest = {
         TOKEN_NAME_LENGTH_MAX,
-        len(JWT_PREFIX) + OF_ISSUER_LENGTH_MAX,
+        len(JWT_PREFIX) + SUBJECT_LENGTH_MAX,
         len(CERTIFICATE_PREFIX) + CERTIFICATE_NAME_LENGTH_MAX,
     }
     assert max(longest) == CALLER_NAME_LENGTH_MAX
