@@ -60,11 +60,11 @@ def _of_the_server(metrics: ServerMetrics) -> Iterator[Check]:
 def audit_log_keys(client: "Client") -> "EncryptionState | None":
     """Those of the audit log, which is in no list of topics; None where it has none, or the token may not look at it.
     Raises AcklogError."""
-    from acklog.errors import Forbidden, TopicNotFound
+    from acklog.errors import Forbidden, InvalidName, TopicNotFound
 
     try:
         state = client.encryption.status(_AUDIT_TOPIC)
-    except (Forbidden, TopicNotFound):
+    except (Forbidden, InvalidName, TopicNotFound):  # earlier gateways take it for no name
         return None
     return state if state.data_keys_wanted else None
 

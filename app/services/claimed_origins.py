@@ -16,7 +16,7 @@ _IDS = (FIRST_ID, MESSAGE_ID)
 
 def refuse_claims(produce: Produce, principal: Principal, metadata: MetadataView) -> None:
     """Put a fault in the place of each message that says what its sender may not."""
-    if produce.plain_keys() is not None or principal.may_on_every_topic(Action.SEND):
+    if produce.plain_keys() is not None or principal.strict().may_on_every_topic(Action.SEND):
         return
     for place, message in enumerate(produce.messages):
         if isinstance(message, Outgoing) and message.record.headers:

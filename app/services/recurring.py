@@ -14,6 +14,7 @@ from app.calls.names import check_plain_name
 from app.calls.recurring import RecurringListing, RecurringView, RecurringWish, TemplateView
 from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
+from app.services.claimed_origins import check_claims
 from app.services.confirmations import Confirmations
 from app.services.quotas import QuotaService
 from cluster.errors import ServerError
@@ -58,6 +59,7 @@ class RecurringService:
         record = wish.record
         if isinstance(record, UnsetType):
             raise ServerError(ProblemCode.MISSING_FIELD, "say what is to be sent", field="message")
+        check_claims(record.headers or {}, principal, self._metadata)
 
         def make(id_: str, now_ms: int) -> RecurringSchedule:
             blank = RecurringSchedule(
@@ -78,6 +80,8 @@ class RecurringService:
         principal.require_on_topic(Action.SEND, topic_name)
         check_plain_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, Action.SEND, field="topic")
+        if not isinstance(wish.record, UnsetType):
+            check_claims(wish.record.headers or {}, principal, self._metadata)
         await self._quotas.send_later(topic, principal)
         changed = await self._recurring.update(
             topic, name, lambda before, now_ms: _revised(before, wish, topic, now_ms)

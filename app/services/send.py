@@ -87,8 +87,8 @@ class SendService:
             self._known_by_all.check(PROTOCOL_OF_DELAYS, PROTOCOL_WHAT)
         if produce.has_ttl:
             self._known_by_all.check(PROTOCOL_OF_TTL, TTL_WHAT)
-        topic, is_created = await self._topic_for(produce, principal)
         refuse_claims(produce, principal, self._metadata)
+        topic, is_created = await self._topic_for(produce, principal)
         if self._quotas.is_send_counted(topic, principal):
             await self._quotas.send(produce, topic, principal)
         topic = await self._catalog.grown(topic, highest_partition(produce))

@@ -322,7 +322,7 @@ class SettleService:
         if not isinstance(item, Receipt):
             fault = fault or context.group_fault
             group_id = context.group_id
-        elif fault is None and not context.principal.may_on_every_group(Action.SETTLE):
+        elif fault is None and not context.principal.strict().may_on_every_group(Action.SETTLE):
             fault = self._group_fault(group_id, context.principal)
         if fault is not None:
             return fault

@@ -68,3 +68,8 @@ class SqsError(Exception):
         self.code = code
         self.message = message
         self.retry_after_ms = retry_after_ms
+
+    def again(self) -> "SqsError":
+        """The same, to be raised by whoever has this one in a variable: an error holds the frames that it came through,
+        and a frame what is in it, so neither would be let go."""
+        return SqsError(self.code, self.message, retry_after_ms=self.retry_after_ms)

@@ -239,4 +239,4 @@ def due_of(schedule: Schedule | None, append_time_ms: int) -> int:
 
 
 def _size_of(record: Record) -> int:
-    return len(record.body) + (len(record.key) if record.key else 0) + OVERHEAD_BYTES
+    return record.large_bytes + (len(record.key) if record.key else 0) + OVERHEAD_BYTES

@@ -19,7 +19,7 @@ async def delete_message(asked: DeleteMessageInput, context: CallContext) -> Non
     queue = await _queue(asked.queue_url, context)
     [fault] = await context.services.messages.delete(queue, [asked.receipt_handle], context.principal)
     if fault is not None:
-        raise fault
+        raise fault.again()
 
 
 async def delete_message_batch(asked: DeleteMessageBatchInput, context: CallContext) -> DeleteMessageBatchResult:
@@ -39,7 +39,7 @@ async def change_message_visibility(asked: ChangeMessageVisibilityInput, context
     changes = [(asked.receipt_handle, asked.visibility_timeout)]
     [fault] = await context.services.messages.change_visibility(queue, changes, context.principal)
     if fault is not None:
-        raise fault
+        raise fault.again()
 
 
 async def change_message_visibility_batch(

@@ -11,7 +11,7 @@ from app.services.receive import ReceiveService
 from app.sqs.messages.attribute_headers import attributes_of
 from app.sqs.messages.deduplication import check_id
 from app.sqs.messages.digests import attributes_md5, body_md5
-from app.sqs.messages.invalid import invalid_value, not_for_this_kind
+from app.sqs.messages.invalid import invalid, invalid_value, not_for_this_kind
 from app.sqs.messages.message_body import body_text
 from app.sqs.messages.message_ids import uuid_of_delivered
 from app.sqs.messages.name_filter import attribute_filter, wanted_system_attributes
@@ -24,6 +24,8 @@ from cluster.ports.clock import Clock
 from storage.rpc.messages import DeliveredMessage
 
 MESSAGES_MAX = 10
+NAMES_MAX = 1_000
+"""Of attributes that are asked for: each is looked at for each attribute."""
 
 
 class MessageReceiver:
@@ -57,6 +59,8 @@ class MessageReceiver:
 
     def _view(self, queue: Queue, options: ReceiveOptions) -> "_View":
         """Raises SqsError."""
+        if len(options.attribute_names) + len(options.system_attribute_names) > NAMES_MAX:
+            raise invalid(f"One or more parameters are invalid. Reason: there are more than {NAMES_MAX} names.")
         _check_range(options.count_max, "MaxNumberOfMessages", 1, MESSAGES_MAX)
         _check_range(options.wait_seconds, "WaitTimeSeconds", 0, WAIT_SECONDS_MAX)
         _check_range(options.visibility_seconds, "VisibilityTimeout", 0, VISIBILITY_SECONDS_MAX)

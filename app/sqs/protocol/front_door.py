@@ -40,6 +40,11 @@ BODY_BYTES_MAX = 4 * 1024 * 1024
 """A request's messages have 1 MiB at most. Escaped for a form it is three times as much, and there is more to say."""
 
 
+SMALL_BYTES_MAX = 256 * 1024
+"""Of calls that bring no messages: what is in them is gone through before anybody looks at rights."""
+_WITH_MESSAGES = frozenset({"SendMessage", "SendMessageBatch"})
+
+
 def _unwatched(_scope: Scope, _receive: Receive, _status: int, _body: bytes) -> None:
     """Which answers are refusals their status does not tell: `SqsAudit` does."""
 
@@ -103,10 +108,10 @@ class SqsFrontDoor:
             with hold:
                 hold.take_whole(len(body))
                 asked = await exchange.asked(body)
+                _check_size(asked.operation, body)
                 self._refuse_links(exchange, asked)
-                if asked.operation != RECEIVE:
-                    return await self._traced(exchange, asked, partial(self._done, exchange, asked, standing))
-        return await self._traced(exchange, asked, partial(self._received, exchange, asked, standing))
+                do = self._received if asked.operation == RECEIVE else self._done
+                return await self._traced(exchange, asked, partial(do, exchange, asked, standing))
 
     async def _traced(self, exchange: "_Exchange", asked: AskedCall, do: Do) -> Response:
         trace = request_trace_of(exchange.scope["headers"])
@@ -178,6 +183,13 @@ class SqsFrontDoor:
                 release=received.release,
                 write_timeout_ms=self._http.settings.write_timeout_ms,
             )
+
+
+def _check_size(operation: str, body: bytes) -> None:
+    """Raises SqsError INVALID_PARAMETER_VALUE."""
+    if operation not in _WITH_MESSAGES and len(body) > SMALL_BYTES_MAX:
+        detail = f"The request has {len(body)} bytes. Calls that send no messages have {SMALL_BYTES_MAX} at most."
+        raise SqsError(SqsErrorCode.INVALID_PARAMETER_VALUE, detail)
 
 
 class _Exchange:

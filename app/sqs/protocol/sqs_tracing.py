@@ -68,7 +68,7 @@ class SqsTracing:
             else:
                 span.note({"http.response.status_code": response.status_code})
         if failure is not None:
-            raise failure
+            raise failure.again()
         return response
 
     def _traces(self, trace: Mapping[str, str]) -> list[str] | None:

@@ -89,7 +89,9 @@ class MoveTasks:
                 raise SqsError(SqsErrorCode.UNSUPPORTED_OPERATION, "Only a task that is running can be cancelled.")
             return (await self._redrives.cancel(group, handle.job_id, principal)).moved
         except ServerError as error:
-            raise no_task() if error.code is ProblemCode.REDRIVE_NOT_FOUND else error from error
+            if error.code is ProblemCode.REDRIVE_NOT_FOUND:
+                raise no_task() from error
+            raise
 
     async def list(self, source: Queue, limit: int, principal: Principal) -> list[MoveTask]:
         """The newest first."""

@@ -2,6 +2,8 @@
 
 import base64
 import binascii
+from collections.abc import Iterable
+from itertools import islice
 
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.model.sqs_queue import is_queue_name
@@ -32,3 +34,10 @@ def name_of_token(token: str) -> str:
     if not is_queue_name(name):
         raise SqsError(SqsErrorCode.INVALID_PARAMETER_VALUE, "Invalid or expired next token.")
     return name
+
+
+def page_of(names: Iterable[str], limit: int, token: str) -> tuple[list[str], str | None]:
+    """Of names in order."""
+    after = name_of_token(token)
+    found = list(islice((each for each in names if each > after), limit + 1))
+    return (found, None) if len(found) <= limit else (found[:limit], token_of(found[limit - 1]))

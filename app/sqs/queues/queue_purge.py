@@ -53,6 +53,9 @@ class QueuePurge:
         try:
             # In this order: what comes due meanwhile is in the log when the group goes behind it.
             await self._cancel_scheduled(queue)
+            now = self._gateway.metadata.queues.find(queue.name)
+            if now is None or now.id != queue.stored.id:
+                raise no_queue()  # what was made anew meanwhile keeps its messages
             await self._seek(queue)
         except ServerError:
             await self._gateway.queues.update(queue.stored, lambda stored: _unmarked(stored, now_ms, before))

@@ -1,7 +1,6 @@
 """What can be done with queues of SQS, apart from their messages."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -22,7 +21,7 @@ from app.sqs.queues.attribute_rules import (
 from app.sqs.queues.attribute_table import COUNTS
 from app.sqs.queues.dead_letter_queues import DeadLetterQueues
 from app.sqs.queues.move_tasks import MoveTask, MoveTasks, check_listed, check_rate, no_task, task_handle_of
-from app.sqs.queues.page_tokens import check_page_limit, name_of_token, token_of
+from app.sqs.queues.page_tokens import check_page_limit, page_of
 from app.sqs.queues.queue_counts import QueueCounts
 from app.sqs.queues.queue_maker import QueueMaker, check_scope
 from app.sqs.queues.queue_names import QueueNames, check_new_name, no_queue
@@ -33,7 +32,9 @@ from app.sqs.queues.standing_queue import standing_queue
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.model import keys
 from cluster.model.action import Action
-from cluster.model.sqs_queue import SqsQueue, is_queue_name
+from cluster.model.sqs_queue import SqsQueue, group_name_of, is_queue_name
+
+_OF_BOTH = frozenset({Action.MANAGE, Action.PURGE, Action.SETTLE})
 
 
 class QueueService:
@@ -59,7 +60,7 @@ class QueueService:
     ) -> Queue:
         """The queue, durable; the one that there is, where it has these attributes. Raises SqsError QUEUE_NAME_EXISTS,
         and what `set_attributes` does."""
-        principal.require_on_topic(Action.MANAGE, name)
+        _require(principal, Action.MANAGE, name)
         check_new_name(name, is_fifo=attributes.get("FifoQueue", "").lower() == "true")
         given = read_attributes(attributes, is_fifo=name.endswith(FIFO_SUFFIX))
         kept_attributes({}, given)
@@ -75,14 +76,14 @@ class QueueService:
 
     async def delete(self, name: str, principal: Principal) -> None:
         """With its messages, for all groups of its topic."""
-        principal.require_on_topic(Action.MANAGE, name)
+        _require(principal, Action.MANAGE, name)
         if not is_queue_name(name):
             raise no_queue()
         await self._maker.take_away(name)
 
     async def find(self, name: str, principal: Principal, action: Action) -> Queue:
         """In memory, as a rule. Raises SqsError QUEUE_DOES_NOT_EXIST."""
-        principal.require_on_topic(action, name)
+        _require(principal, action, name)
         return await self._found(name)
 
     def standing(self, name: str) -> Queue | None:
@@ -94,7 +95,7 @@ class QueueService:
         before the first one. Raises SqsError INVALID_PARAMETER_VALUE."""
         check_page_limit(limit)
         principal.require_somewhere(Action.LOOK)
-        return _page(
+        return page_of(
             (
                 stored.name
                 for stored in self._metadata.queues.all()
@@ -212,7 +213,7 @@ class QueueService:
         check_page_limit(limit)
         await self.find(name, principal, Action.LOOK)
         sources = self._dead_letters.sources_of(name)
-        return _page((each for each in sources if principal.may_on_topic(Action.LOOK, each)), limit, after)
+        return page_of((each for each in sources if principal.may_on_topic(Action.LOOK, each)), limit, after)
 
     async def purge(self, name: str, principal: Principal) -> None:
         """Raises SqsError PURGE_QUEUE_IN_PROGRESS."""
@@ -287,8 +288,8 @@ class QueueService:
             raise no_queue()
 
 
-def _page(names: Iterable[str], limit: int, token: str) -> tuple[list[str], str | None]:
-    """Of names in order."""
-    after = name_of_token(token)
-    found = list(islice((each for each in names if each > after), limit + 1))
-    return (found, None) if len(found) <= limit else (found[:limit], token_of(found[limit - 1]))
+def _require(principal: Principal, action: Action, name: str) -> None:
+    """Who is denied it on the queue's group has it not by the topic, where it is done to the group as well."""
+    principal.require_on_topic(action, name)
+    if action in _OF_BOTH and is_queue_name(name):
+        principal.require_on_group(action, group_name_of(name))

@@ -94,6 +94,7 @@ def json_object_of(text: str, known: set[str] | None = None) -> dict[str, Any]:
         raise ValueError(f"it has more than {POLICY_LENGTH_MAX} bytes.")
     try:
         found = json.loads(text)
+        json.dumps(found, ensure_ascii=False).encode()  # half a pair of surrogates is no text
     except (ValueError, RecursionError):
         raise ValueError("it is not valid JSON.") from None
     if not isinstance(found, dict):

@@ -139,7 +139,7 @@ class _Room:
         if letter.target_id not in self._targets and len(self._targets) >= self._targets_max:
             return False
         self._targets.add(letter.target_id)
-        self._bytes_left -= len(letter.record.body)
+        self._bytes_left -= letter.record.large_bytes
         self.letters.append(letter)
         return True
 
@@ -160,7 +160,9 @@ class _Run(NamedTuple):
             return cls(header.next_offset, header.next_offset, header.leader_epoch, ())
         try:
             records: Sequence[Record | None] | None = batch.records()
-        except ServerError:
+        except ServerError as error:
+            if error.code is not ProblemCode.RECORDS_CORRUPT:
+                raise  # its key comes yet: the letters are looked at again
             records = None
         return cls(header.base_offset, header.next_offset, header.leader_epoch, records)
 

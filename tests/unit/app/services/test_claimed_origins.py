@@ -11,7 +11,7 @@ from tests.support.memory_gateway import MemoryWorld
 SENDER, ADMIN = "sender-token-0123456789", "admin-token-01234567890"
 FILE = {
     "tokens": [
-        {"name": "sender", "token": SENDER, "roles": ["producer"], "topics": ["dead", "mine"]},
+        {"name": "sender", "token": SENDER, "roles": ["producer"], "topics": ["dead", "mine", "new"]},
         {"name": "root", "token": ADMIN, "roles": ["admin"]},
     ]
 }
@@ -68,3 +68,24 @@ async def test_one_claim_of_a_batch_hurts_no_other_message(world: MemoryWorld, s
         )
         assert answer.status_code == 207
         assert [each.get("code") for each in answer.json()["results"]] == [None, "FORBIDDEN", None]
+
+
+async def test_a_schedule_says_no_more_than_a_message(world: MemoryWorld, serve: Any) -> None:
+    async with serve(world) as client:
+        document = {"everySeconds": 60, "message": {"body": 1, "headers": {OF_SECRET: "secret"}}}
+        for method, status in (("PUT", 403), ("PATCH", 403)):
+            answer = await client.request(
+                method,
+                "/topics/dead/schedules/x",
+                json=document if method == "PUT" else {"message": document["message"]},
+                headers={"Authorization": f"Bearer {SENDER}"},
+            )
+            assert (answer.status_code, answer.json()["code"]) == (status, "FORBIDDEN")
+
+
+async def test_what_is_refused_makes_no_topic(world: MemoryWorld, serve: Any) -> None:
+    async with serve(world) as client:
+        document = {"queue": "new", "body": 1, "headers": {OF_SECRET: "secret"}}
+        answer = await client.post("/messages", json=document, headers={"Authorization": f"Bearer {SENDER}"})
+        assert answer.status_code == 403
+        assert world.metadata.topic("new") is None

@@ -13,6 +13,7 @@ from app.http.application import create_server_app
 from app.http.exchange.http_services import HttpServices
 from app.http.protocol.front_doors import FrontDoor
 from app.http.protocol.web_guard import guard_of
+from app.sqs.protocol.front_door import SMALL_BYTES_MAX
 from tests.support.http_protocol_client import MemoryServer, read_answer
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
@@ -63,7 +64,7 @@ async def test_a_body_may_be_packed() -> None:
         assert json_error(answer)[:2] == (400, "SerializationException")
 
 
-async def test_who_waits_for_messages_holds_no_body() -> None:
+async def test_who_waits_for_messages_holds_what_they_said() -> None:
     observed, begun = Observed(), asyncio.Event()
     goes_on = asyncio.Event()
 
@@ -76,9 +77,10 @@ async def test_who_waits_for_messages_holds_no_body() -> None:
         headers = {"X-Amz-Target": "AmazonSQS.ReceiveMessage"}
         asking = asyncio.create_task(client.post("/", json={"QueueUrl": URL}, headers=headers))
         await begun.wait()
-        assert observed.held_bytes == 0
+        assert 0 < observed.held_bytes < 100
         goes_on.set()
         assert (await asking).status_code == 200
+        assert observed.held_bytes == 0
 
 
 async def test_one_token_cannot_take_all_the_room() -> None:
@@ -141,3 +143,12 @@ async def test_pages_of_other_sites_send_nothing(head: str, status: int) -> None
     protocol.transport.close()
     protocol.connection_lost(None)
     await settle()
+
+
+@pytest.mark.parametrize("operation", ["ReceiveMessage", "TagQueue", "CreateQueue", "DeleteMessageBatch"])
+async def test_calls_without_messages_are_small(operation: str) -> None:
+    """What is in them is gone through before anybody looks at rights, and a receive that waits holds them."""
+    async with sqs_server() as server:
+        answer = await server.json(operation, {"QueueUrl": URL, "Odd": "x" * SMALL_BYTES_MAX})
+        assert json_error(answer)[:2] == (400, "MissingRequiredParameterException") or "at most" in answer.text
+        assert server.fake.asked.calls == []
