@@ -104,4 +104,4 @@ def test_it_takes_one_message_or_one_key(acklog: Acklog, options: list[str]) -> 
 
 def test_what_is_to_be_done_is_one_of_two(acklog: Acklog) -> None:
     refused = acklog("groups", "create", "billing", "--on-exhausted", "stop")
-    assert (refused.exit_code, "deadLetter or block" in refused.stderr) == (ExitCode.USAGE, True)
+    assert (refused.exit_code, "deadLetter, retry or block" in refused.stderr) == (ExitCode.USAGE, True)

@@ -7,6 +7,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.internal_topics import AUDIT_TOPIC, audit_topic_config
+from cluster.model.values import Encryption
 from storage.log.log_settings import LogStoreSettings
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
@@ -22,7 +23,9 @@ def test_what_makes_room_can_be_recorded() -> None:
 
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic()
-        config = audit_topic_config(min_insync_replicas=1, retention_ms=-1, retention_bytes=-1)
+        config = audit_topic_config(
+            min_insync_replicas=1, retention_ms=-1, retention_bytes=-1, encryption=Encryption.OFF
+        )
         audit = await sim.topics.get_or_create(AUDIT_TOPIC, partitions=1, config=config, replication_factor=1)
         await sim.send(topic, b"1")
         sim.disk.capacity_bytes = sim.disk.used_bytes + RESERVE * 3 // 4

@@ -491,7 +491,10 @@ def test_what_is_due_goes_by_its_mapping_as_a_send_does(monkeypatch: pytest.Monk
 
         async def appended(self: PartitionHost, batch: bytearray, **options: Any) -> ProduceResponse:
             appending = asyncio.ensure_future(append_own(self, batch, **options))
-            await asyncio.sleep(0)
+            for _ in range(10):  # a few turns of the loop until it is at the gate
+                await asyncio.sleep(0)
+                if self.gate.under_way:
+                    break
             if self.log.key.kind == LogKind.MESSAGES:
                 seen.append(self.gate.under_way)
             return await appending
