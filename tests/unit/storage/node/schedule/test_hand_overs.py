@@ -37,6 +37,7 @@ from storage.rpc.schedule_messages import (
 from storage.rpc.table_messages import LatestRequest
 from storage.schedule.changes import Adopted, Fired, HandedOver, HandingOver
 from storage.schedule.schedule_settings import ScheduleSettings
+from tests.support.manual_clock import settle
 from tests.support.schedules import KeptIndexes, listed, look
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
@@ -491,10 +492,7 @@ def test_what_is_due_goes_by_its_mapping_as_a_send_does(monkeypatch: pytest.Monk
 
         async def appended(self: PartitionHost, batch: bytearray, **options: Any) -> ProduceResponse:
             appending = asyncio.ensure_future(append_own(self, batch, **options))
-            for _ in range(10):  # a few turns of the loop until it is at the gate
-                await asyncio.sleep(0)
-                if self.gate.under_way:
-                    break
+            await settle(2)  # until it is at the gate
             if self.log.key.kind == LogKind.MESSAGES:
                 seen.append(self.gate.under_way)
             return await appending
@@ -503,8 +501,7 @@ def test_what_is_due_goes_by_its_mapping_as_a_send_does(monkeypatch: pytest.Monk
         monkeypatch.setattr(PartitionHost, "append_own", appended)
         await sim.clock.sleep(1_000)
         assert await sim.bodies_in_log(topic) == [b"late"]
-        assert seen == [1]
-        assert host.gate.under_way == 0
+        assert (seen, host.gate.under_way) == ([1], 0)
         await grown(sim, topic)
         with pytest.raises(ServerError) as caught:
             await append_own(host, encode_batch([Record(b"x", key=MOVING)]), timeout_ms=1_000, mapping=0)
