@@ -48,4 +48,4 @@ class SqsGate:
         return AwsSigner(key_id, secret, now_ms=now_ms, region=region, service=service, session_token=session_token)
 
     def admit(self, call: SignedCall) -> Principal:
-        return self.sqs.caller_of(call.method, call.raw_path, call.raw_query, call.headers, call.body)
+        return self.sqs.claim_of(call.method, call.raw_path, call.raw_query, call.headers)(call.body)

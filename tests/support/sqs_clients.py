@@ -20,7 +20,7 @@ def python_of(environment: str) -> Path:
 
 
 def node_command() -> list[str]:
-    return ["node", str(_built("javascript/work/client.mjs"))]
+    return ["node", str(_built("javascript/made/client.mjs"))]
 
 
 def go_command() -> list[str]:
@@ -28,8 +28,8 @@ def go_command() -> list[str]:
 
 
 def java_command() -> list[str]:
-    work = _built("java/work/target").parent
-    return ["java", "-cp", f"{work}/target/classes:{work}/target/dependency/*", "acklog.Client"]
+    made = _built("java/made/target").parent
+    return ["java", "-cp", f"{made}/target/classes:{made}/target/dependency/*", "acklog.Client"]
 
 
 def credentials(url: str, **more: str) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from app.auth.callers import Callers
+from app.auth.client_certificate import ClientCertificate
 from app.auth.principal import Principal
 from app.calls.patience import Patience
 from app.http.exchange.http_services import HttpServices
@@ -10,11 +12,13 @@ from app.sqs.calls.sqs_services import SqsServices
 from app.sqs.messages.message_attribute import MessageAttribute
 from app.sqs.messages.outgoing_message import OutgoingMessage, SentMessage
 from app.sqs.messages.received_message import ReceivedMessage, ReceivedMessages, ReceiveOptions
+from app.sqs.protocol.failures import sqs_error_of
 from app.sqs.protocol.front_door import SqsFrontDoor
-from app.sqs.protocol.sqs_callers_port import BearerClaims
+from app.sqs.protocol.sqs_callers_port import CallerClaim
 from app.sqs.queue import Queue
 from app.sqs.queues.move_tasks import MoveTask, MoveTaskStatus
 from app.sqs.sqs_error import SqsError, SqsErrorCode
+from cluster.errors import ServerError
 from cluster.model.action import Action
 from cluster.model.sqs_queue import SqsQueue, group_name_of
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
@@ -193,6 +197,33 @@ ATTRIBUTES = {
     "size": MessageAttribute(data_type="Number", string_value="7"),
     "photo": MessageAttribute(data_type="Binary.png", binary_value=b"\x00\xff"),
 }
+
+
+class BearerClaims:
+    """By a bearer token or a certificate, as the rest of the API."""
+
+    def __init__(self, callers: Callers) -> None:
+        self._callers = callers
+
+    def claim_of(
+        self,
+        method: str,
+        raw_path: bytes,
+        raw_query: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        *,
+        certificate: ClientCertificate | None = None,
+    ) -> CallerClaim:
+        authorization = next((value for name, value in headers if name == b"authorization"), None)
+
+        def judged(_body: bytes) -> Principal:
+            try:
+                return self._callers.of(None if authorization is None else authorization.decode("latin-1"), certificate)
+            except ServerError as error:
+                raise sqs_error_of(error) from None
+
+        judged(b"")
+        return judged
 
 
 class FakeSqs:

@@ -42,25 +42,6 @@ class SqsCallers:
         self._clock = clock
         self._signing_keys = SigningKeys()
 
-    def caller_of(
-        self,
-        method: str,
-        raw_path: bytes,
-        raw_query: bytes,
-        headers: Sequence[tuple[bytes, bytes]],
-        body: bytes,
-        *,
-        certificate: ClientCertificate | None = None,
-    ) -> Principal:
-        """`headers` with names in lower case. Raises SqsError."""
-        try:
-            claim = self.claim_of(method, raw_path, raw_query, headers, certificate=certificate)
-        except SqsError as error:
-            if error.code is SqsErrorCode.MISSING_AUTHENTICATION_TOKEN:
-                _refuse_version_2(body)
-            raise
-        return claim(body)
-
     def claim_of(
         self,
         method: str,

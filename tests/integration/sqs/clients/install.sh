@@ -27,18 +27,18 @@ copy() { # of the client's files, if the tool is there and they have changed
   rm -rf "${target:?}/$1"
   mkdir -p "$target/$1"
   cp -r "$here/$1" "$target/$1/source"
-  cp -r "$here/$1" "$target/$1/work"
+  cp -r "$here/$1" "$target/$1/made"
 }
 
 if copy javascript npm; then
-  (cd "$target/javascript/work" && npm ci --silent --no-fund --no-audit)
+  (cd "$target/javascript/made" && npm ci --silent --no-fund --no-audit)
   touch "$target/javascript/.done"
 fi
 if copy go go; then
-  (cd "$target/go/work" && go build -o ../client .)
+  (cd "$target/go/made" && go build -o ../client .)
   touch "$target/go/.done"
 fi
 if copy java mvn; then
-  (cd "$target/java/work" && mvn --quiet --batch-mode package)
+  (cd "$target/java/made" && mvn --quiet --batch-mode package)
   touch "$target/java/.done"
 fi

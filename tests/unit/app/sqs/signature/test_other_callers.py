@@ -38,7 +38,7 @@ def gate() -> SqsGate:
 
 
 def admit(gate: SqsGate, certificate: ClientCertificate | None) -> Principal:
-    return gate.sqs.caller_of("POST", b"/", b"", HEADERS, b"", certificate=certificate)
+    return gate.sqs.claim_of("POST", b"/", b"", HEADERS, certificate=certificate)(b"")
 
 
 async def test_a_certificate_counts_where_nothing_is_signed(gate: SqsGate) -> None:
