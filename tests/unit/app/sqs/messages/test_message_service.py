@@ -9,6 +9,7 @@ from acklog.wire.identifiers import id_from_bits
 from app.auth.principal import ANYONE
 from app.services.registry import Services
 from app.sqs.messages.digests import attributes_md5, body_md5
+from app.sqs.messages.message_receiver import NAMES_MAX
 from app.sqs.messages.message_service import MessageService
 from app.sqs.messages.outgoing_message import OutgoingMessage, SentMessage
 from app.sqs.messages.received_message import ReceivedMessage, ReceiveOptions
@@ -326,5 +327,16 @@ def test_an_answer_that_nobody_takes_gives_its_messages_back() -> None:
         await received.release()
         [found] = await user.receive(queue)
         assert found.system_attributes["ApproximateReceiveCount"] == "1"
+
+    with_user(main)
+
+
+def test_names_of_attributes_are_counted() -> None:
+    async def main(user: QueueUser) -> None:
+        queue = await user.queue()
+        assert await user.receive(queue, attribute_names=["a"] * (NAMES_MAX - 1), system_attribute_names=["All"]) == []
+        with pytest.raises(SqsError) as caught:
+            await user.receive(queue, attribute_names=["a"] * NAMES_MAX, system_attribute_names=["All"])
+        assert caught.value.code is SqsErrorCode.INVALID_PARAMETER_VALUE
 
     with_user(main)

@@ -358,3 +358,28 @@ def test_who_completes_a_queue_late_undoes_nothing_that_was_set_since() -> None:
         assert await other.queues.attributes("orders", list(changed), ANYONE) == changed
 
     with_gateways(2, main)
+
+
+@pytest.mark.parametrize("action", [Action.MANAGE, Action.PURGE, Action.SETTLE])
+def test_what_is_denied_on_the_group_is_not_had_by_the_topic(action: Action) -> None:
+    async def main(one: QueueGateway) -> None:
+        await one.queues.create("orders", {}, {}, ANYONE)
+        allowed = Right(effect=Effect.ALLOW, actions=(action,), topics=("orders",))
+        denied = Right(effect=Effect.DENY, actions=(action,), groups=("sqs.*",))
+        await one.queues.find("orders", Principal("may", rights_of([allowed])), action)
+        with pytest.raises(ServerError) as caught:
+            await one.queues.find("orders", Principal("may not", rights_of([allowed, denied])), action)
+        assert caught.value.code is ProblemCode.FORBIDDEN
+
+    with_gateways(1, lambda _world, gateways: main(gateways[0]))
+
+
+def test_half_a_pair_of_surrogates_is_in_no_policy() -> None:
+    async def main(one: QueueGateway) -> None:
+        await one.queues.create("orders", {}, {}, ANYONE)
+        for name in ("Policy", "RedriveAllowPolicy"):
+            with pytest.raises(SqsError) as caught:
+                await one.queues.set_attributes("orders", {name: '{"Id": "\\ud800"}'}, ANYONE)
+            caught.value.message.encode()
+
+    with_gateways(1, lambda _world, gateways: main(gateways[0]))
