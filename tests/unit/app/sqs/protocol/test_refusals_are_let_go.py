@@ -64,3 +64,13 @@ async def test_who_is_not_known() -> None:
     async with sqs_server(tokens=TABLE) as server:
         await refused(server, "SendMessage", {"QueueUrl": URL, "MessageBody": BODY})
         assert len(errors_left()) == before
+
+
+@pytest.mark.parametrize("operation", ["DeleteMessage", "ChangeMessageVisibility"])
+async def test_what_an_entry_fails_with_is_raised_anew(operation: str) -> None:
+    """Who raises what stands in a variable has it hold the frame with that variable."""
+    async with sqs_server() as server:
+        fault = server.fake.messages.faults["h"] = SqsError(SqsErrorCode.RECEIPT_HANDLE_IS_INVALID, "no")
+        answer = await server.json(operation, {"QueueUrl": URL, "ReceiptHandle": "h", "VisibilityTimeout": 1})
+        assert answer.status_code == 400
+        assert fault.__traceback__ is None

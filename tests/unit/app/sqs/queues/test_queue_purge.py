@@ -56,3 +56,24 @@ def test_what_fails_may_be_tried_again_at_once_and_what_was_done_once_a_minute_b
         await purge(second, gateways[1])
 
     with_gateways(2, main)
+
+
+def test_what_was_made_anew_meanwhile_keeps_its_messages() -> None:
+    async def main(one: QueueGateway) -> None:
+        await one.queues.create("orders", {}, {}, ANYONE)
+        before = await one.queues.find("orders", ANYONE, Action.PURGE)
+
+        class MadeAnew(NothingScheduled):
+            async def list(self, *_: Any) -> ScheduledListing:
+                await one.queues.delete("orders", ANYONE)
+                await one.queues.create("orders", {}, {}, ANYONE)
+                return ScheduledListing([], 0)
+
+        seeks = Seeks(0)
+        purge = QueuePurge(one.gateway, cast(Any, MadeAnew()), cast(Any, seeks))
+        with pytest.raises(SqsError) as caught:
+            await purge.purge(before)
+        assert caught.value.code is SqsErrorCode.QUEUE_DOES_NOT_EXIST
+        assert seeks.answers == [0]  # nobody went anywhere
+
+    with_gateways(1, lambda _world, gateways: main(gateways[0]))
