@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from acklog.wire.identifiers import MessageId, Receipt
@@ -60,6 +60,8 @@ class _Context:
     faults: dict[PartitionPlace, ServerError]
     group_id: str = ""
     group_fault: ServerError | None = None
+    receipt_faults: dict[tuple[str, str], ServerError | None] = field(default_factory=dict)
+    """What hinders receipts of a topic and a group, by their ids: asked once, and so told once of rights on trial."""
 
 
 class SettleService:
@@ -297,8 +299,19 @@ class SettleService:
                 faults[place] = found
         return faults
 
-    def _group_fault(self, group_id: str, principal: Principal) -> ServerError | None:
+    def _receipt_fault(self, topic_id: str, group_id: str, context: _Context) -> ServerError | None:
         """FORBIDDEN, or UNAVAILABLE for a group that another gateway may just have made."""
+        known = context.receipt_faults
+        if (topic_id, group_id) not in known:
+            known[topic_id, group_id] = self._group_fault(topic_id, group_id, context.principal)
+        return known[topic_id, group_id]
+
+    def _group_fault(self, topic_id: str, group_id: str, principal: Principal) -> ServerError | None:
+        strict = principal.strict()
+        if strict.may_on_every_group(Action.SETTLE):
+            return None
+        if strict.refuses_topic(Action.SETTLE, self._catalog.topic_name(topic_id) or ""):
+            return None  # rights are on trial, and this refusal is told of by its topic
         name = self._catalog.group_name(group_id)
         if name is None:
             return ServerError(ProblemCode.UNAVAILABLE, "the group of this receipt is not known here")
@@ -322,8 +335,8 @@ class SettleService:
         if not isinstance(item, Receipt):
             fault = fault or context.group_fault
             group_id = context.group_id
-        elif fault is None and not context.principal.strict().may_on_every_group(Action.SETTLE):
-            fault = self._group_fault(group_id, context.principal)
+        elif fault is None:
+            fault = self._receipt_fault(topic_id, group_id, context)
         if fault is not None:
             return fault
         return (topic_id, partition, group_id), settle_item

@@ -248,7 +248,12 @@ async def test_a_copy_names_what_it_leaves_out(serve: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/ack", "/nack"])
 @pytest.mark.parametrize(
-    "rights", [{"allow": ["send"], "topics": ["mine"]}, {"allow": ["settle"], "topics": ["theirs"], "groups": ["g"]}]
+    "rights",
+    [
+        {"allow": ["send"], "topics": ["mine"]},
+        {"allow": ["settle"], "topics": ["theirs"], "groups": ["g"]},
+        {"allow": ["settle"], "topics": ["mine"], "groups": ["other"]},
+    ],
 )
 async def test_on_trial_a_settlement_is_counted_once(serve: Any, rights: dict[str, Any], path: str) -> None:
     async with serve(world_of(rights, settings=Settings(rights_dry_run=True))) as client:
