@@ -5,6 +5,7 @@ import platform
 import resource
 import shutil
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ SYNCS = 30
 SYNC_BYTES = 4096
 SYNC_WARN_MS, SYNC_FAIL_MS = 10.0, 100.0
 MOUNTS_PATH = Path("/proc/self/mountinfo")
+_OPTIMISED, _DISTRIBUTION_PREFIX = "--enable-optimizations", "/usr"
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "fuse.sshfs", "afs"}
 _VOLATILE = {"tmpfs", "ramfs"}
 _LAYERED = {"overlay", "aufs"}
@@ -27,7 +29,7 @@ _LAYERED = {"overlay", "aufs"}
 
 def machine_checks(data_dir: str) -> Iterator[Check]:
     """`data_dir` may be "" for none."""
-    yield _python(sys.version_info[:3])
+    yield python_check(sys.version_info[:3], sysconfig.get_config_var("CONFIG_ARGS") or "", sys.base_prefix)
     yield _open_files()
     if data_dir:
         yield from data_directory_checks(Path(data_dir))
@@ -52,10 +54,14 @@ def data_directory_checks(path: Path) -> Iterator[Check]:
         yield sync_check(durations_ms)
 
 
-def _python(version: Sequence[int]) -> Check:
+def python_check(version: Sequence[int], configured_with: str, prefix: str) -> Check:
+    """A distribution's Python is built with profiles, whatever its configuration says of that."""
     text = f"{platform.python_implementation()} {'.'.join(map(str, version))}"
     if tuple(version[:2]) < PYTHON_MIN:
         return fail("python", text, f"Acklog needs Python {'.'.join(map(str, PYTHON_MIN))} or newer.")
+    if configured_with and _OPTIMISED not in configured_with and prefix != _DISTRIBUTION_PREFIX:
+        advice = f"A server is a fifth faster by one of a distribution, or built with {_OPTIMISED} --with-lto."
+        return warn("python", f"{text}, built without optimisations", advice)
     return ok("python", text)
 
 

@@ -10,6 +10,7 @@ from acklog.command.machine_checks import (
     data_directory_checks,
     file_system_check,
     file_system_type,
+    python_check,
     sync_check,
     sync_durations_ms,
 )
@@ -75,5 +76,17 @@ def test_few_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ulimit -n" in check.advice
 
 
-def test_an_old_python() -> None:
-    assert machine_checks._python((3, 9, 1)).outcome is CheckOutcome.FAIL
+@pytest.mark.parametrize(
+    ("version", "configured_with", "prefix", "outcome"),
+    [
+        ((3, 10, 1), "'--enable-optimizations'", "/usr", CheckOutcome.FAIL),
+        ((3, 11, 7), "'--enable-optimizations' '--with-lto'", "/opt/python", CheckOutcome.OK),
+        ((3, 11, 7), "'--enable-shared'", "/opt/python", CheckOutcome.WARN),
+        ((3, 11, 7), "'--enable-shared'", "/usr", CheckOutcome.OK),  # Debian's does not say that it is
+        ((3, 11, 7), "", "/opt/python", CheckOutcome.OK),  # it does not say anything
+    ],
+)
+def test_a_python_without_optimisations_is_warned_of(
+    version: tuple[int, int, int], configured_with: str, prefix: str, outcome: CheckOutcome
+) -> None:
+    assert python_check(version, configured_with, prefix).outcome is outcome
