@@ -54,4 +54,4 @@ def test_a_server_has_loaded_what_every_server_needs(make_server: ServerMaker) -
         assert of(UNUSED, loaded(server)) == []
         assert "app.processes.server" in loaded(server)
         assert server.request("GET", "/topics").document["topics"][0]["name"] == "orders"
-        assert of(UNUSED, loaded(server)) == ["app.http.api", "app.http.description.operations", "fastapi", "pydantic"]
+        assert {"app.http.api", "fastapi", "pydantic"} <= set(of(UNUSED, loaded(server)))
