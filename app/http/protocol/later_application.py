@@ -6,6 +6,7 @@ time has it later, and one that runs for long has loaded all of its code before 
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -61,7 +62,7 @@ class LaterApplication:
 
     async def _made_in(self, in_thread: InThread) -> ASGIApp:
         try:
-            made: ASGIApp = await in_thread(self._make)
+            made = cast(ASGIApp, await in_thread(self._make))
         finally:
             self._making = None
         self._made = made
