@@ -26,21 +26,18 @@ from app.commands.serve import serve
 # The settings' own parser reads these command lines, and writes their help.
 _OWN_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
-_SERVERS: dict[Callable[[Sequence[str]], None], str] = {
-    serve: "Run the embedded server: everything in one process.",
-    node: "Run a storage node of a cluster.",
-    gateway: "Run a gateway of a cluster.",
+_SERVERS = {
+    "serve": (serve, "Run the embedded server: everything in one process."),
+    "node": (node, "Run a storage node of a cluster."),
+    "gateway": (gateway, "Run a gateway of a cluster."),
 }
 
 
 def register(command: typer.Typer) -> None:
     """Called by the command when this distribution is installed."""
     own: Any = {"context_settings": _OWN_OPTIONS}
-    command.command(name="serve", help="Run the embedded server: everything in one process.", **own)(
-        _by_arguments(serve)
-    )
-    command.command(name="node", help="Run a storage node of a cluster.", **own)(_by_arguments(node))
-    command.command(name="gateway", help="Run a gateway of a cluster.", **own)(_by_arguments(gateway))
+    for name, (run, summary) in _SERVERS.items():
+        command.command(name=name, help=summary, **own)(_by_arguments(run))
     command.command(name="health")(health)
     command.command(name="fsck")(fsck)
     command.command(name="rebuild")(rebuild)
