@@ -13,6 +13,9 @@ def main() -> "NoReturn":
     """Run the command; without the extra, say which it is."""
     if early_end.is_a_server(sys.argv[1:]):
         early_end.end_at_signals()
+        from acklog.command.server_program import run_server
+
+        run_server(sys.argv[1:])
     try:
         from acklog.command.program import main as run_command
     except ModuleNotFoundError as error:

@@ -1,16 +1,16 @@
 """A command line from its arguments to its exit code. Nothing that goes wrong ends in a stack trace."""
 
-import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn, TextIO
+from typing import NoReturn
 
 import typer
 
 from acklog.command.exit_codes import ExitCode
 from acklog.command.failures import ShownFailure, explain
 from acklog.command.output import json_text
+from acklog.command.process_end import end, make_tolerant
 from acklog.command.session import Session, Surroundings
 from acklog.command.tree import build_tree
 
@@ -23,25 +23,8 @@ def main() -> NoReturn:
         from acklog.command.shell_completion import complete
 
         complete(os.environ)
-    sys.stdout, sys.stderr = _tolerant(sys.stdout), _tolerant(sys.stderr)
-    exit_code = run(sys.argv[1:], Surroundings.of_process())
-    if exit_code == ExitCode.READER_GONE:
-        # What is still buffered has no reader: without this the interpreter would complain about it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(exit_code)
-
-
-def _tolerant(stream: TextIO) -> TextIO:
-    """The stream with what it cannot encode replaced, and buffered: PYTHONUNBUFFERED, common in containers, means a
-    system call per line, and text that a pipe took only a part of would be lost without an error."""
-    if isinstance(stream, io.TextIOWrapper):
-        raw: Any = stream.buffer
-        if isinstance(raw, io.RawIOBase):
-            return io.TextIOWrapper(
-                io.BufferedWriter(raw), encoding=stream.encoding, errors="replace", line_buffering=stream.isatty()
-            )
-        stream.reconfigure(errors="replace")
-    return stream
+    make_tolerant()
+    end(run(sys.argv[1:], Surroundings.of_process()))
 
 
 def run(arguments: Sequence[str], surroundings: Surroundings) -> int:
@@ -57,7 +40,7 @@ def run(arguments: Sequence[str], surroundings: Surroundings) -> int:
     except Exception as error:
         if session.options.is_debug:
             raise
-        return _report(error, session, is_json=session.options.is_json or "--json" in arguments)
+        return report(error, session, is_json=session.options.is_json or "--json" in arguments)
     return exit_code
 
 
@@ -74,7 +57,8 @@ def _invoke(arguments: list[str], session: Session) -> int:
     return ExitCode.DONE
 
 
-def _report(error: Exception, session: Session, *, is_json: bool) -> int:
+def report(error: Exception, session: Session, *, is_json: bool) -> int:
+    """Say on standard error what could not be done; returns the exit code."""
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(str(error), file=session.surroundings.stderr)
         return ExitCode.USAGE

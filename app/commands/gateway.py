@@ -1,9 +1,8 @@
 """`acklog gateway`: a gateway of a cluster. Whatever of the server is needed is imported when it runs."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-import typer
 
 from app.commands.command_end import PRIVATE_UMASK, USAGE, ending_well_at_signals, fail, needs_cluster_extra
 from app.commands.process_configuration import configured
@@ -14,9 +13,9 @@ if TYPE_CHECKING:
     from app.configuration.server_settings import Settings
 
 
-def gateway(context: typer.Context) -> None:
+def gateway(arguments: Sequence[str]) -> None:
     """Every setting is an option (--port), a variable (ACKLOG_PORT), and a name in acklog.toml; see --help."""
-    process = configured("gateway", context.args)
+    process = configured("gateway", arguments)
     if process is None:
         return
     from app.configuration.etcd_options import EtcdOptions

@@ -1,9 +1,8 @@
 """`acklog node`: a storage node of a cluster. Whatever of the server is needed is imported when it runs."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-import typer
 
 from app.commands.command_end import PRIVATE_UMASK, USAGE, ending_well_at_signals, fail, needs_cluster_extra
 from app.commands.process_configuration import configured
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
     from storage.node.partition.node_settings import NodeSettings
 
 
-def node(context: typer.Context) -> None:
+def node(arguments: Sequence[str]) -> None:
     """Every setting is an option (--id), a variable (ACKLOG_ID), and a name in acklog.toml; see --help."""
-    process = configured("node", context.args)
+    process = configured("node", arguments)
     if process is None:
         return
     from app.configuration.etcd_options import EtcdOptions

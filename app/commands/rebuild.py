@@ -1,5 +1,6 @@
 """`acklog rebuild`: the coordination file of an embedded server anew, where it is lost or damaged."""
 
+import sqlite3
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,8 +44,6 @@ def rebuild(
 
 def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
     """Raises CommandError."""
-    from sqlalchemy.exc import DBAPIError
-
     from app.commands.catalogue_rebuild import MARGIN, rebuild_catalogue
     from app.processes.embedded_store import coordination_path, evidence_of
     from app.processes.newest_epochs import newest_epochs
@@ -71,7 +70,7 @@ def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
         )
         kept = _put_aside(disk, COORDINATION_FILE)
         write_whole(path, rebuilt.items, openings=MARGIN)
-    except (OSError, DBAPIError) as error:
+    except (OSError, sqlite3.Error) as error:
         hint = "Run this as the server's user, on a disk with space."
         raise CommandError(f"{data_dir}: {error}", hint=hint) from error
     finally:

@@ -13,7 +13,6 @@ A name is that of the option, with underscores. The file is ours alone: a name t
 variable of the environment may be somebody else's.
 """
 
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -70,6 +69,8 @@ def read_configuration(path: str, read_file: ReadFile) -> ConfigurationFile:
         content = read_file(path)
     except OSError as error:
         raise SettingsError(f"The configuration file {path} cannot be read: {error.strerror or error}") from None
+    import tomllib  # where there is a file
+
     try:
         # Editors of Windows begin a file with a byte order mark, which TOML does not know.
         document: dict[str, Any] = tomllib.loads(content.decode("utf-8-sig"))

@@ -1,66 +1,42 @@
-"""The FastAPI application of a gateway."""
+"""The application of a gateway, as its server runs it."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from fastapi import FastAPI
-from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
-from acklog import __version__
 from app.gateway.dependencies import Gateway
-from app.http.audit.audited_route import audit_routes
 from app.http.audit.refusal_watch import RefusalWatch
 from app.http.exchange.http_services import HttpServices
-from app.http.exchange.kept_slashes import KeptSlashes, KeptSlashRoute
-from app.http.exchange.observation import ObservedApplication
-from app.http.exchange.problems import install_problem_handlers
 from app.http.protocol.direct_calls import DirectCalls
+from app.http.protocol.direct_routes import DirectRoutes
 from app.http.protocol.draws import Draws
 from app.http.protocol.front_doors import FrontDoors, MakeFrontDoor
+from app.http.protocol.later_application import LaterApplication
 from app.http.protocol.limited_protocol import OnPageRefused
 from app.http.protocol.short_way import ShortWay
 from app.http.protocol.single_sends import SingleSends
 from app.http.protocol.traced_application import TracedApplication
 from app.http.protocol.traced_single_sends import TracedSingleSends
-from app.http.routers.audit import add_audit
-from app.http.routers.blocked import add_blocked
-from app.http.routers.cluster import add_cluster, add_unclean_elections
-from app.http.routers.compactions import add_compactions
-from app.http.routers.deletions import add_deletions
-from app.http.routers.documentation import add_documentation, use_description
-from app.http.routers.encryption import add_encryption
-from app.http.routers.groups import add_groups
-from app.http.routers.members import add_members
 from app.http.routers.messages import add_messages
-from app.http.routers.namespaces import add_namespaces
 from app.http.routers.operations import add_operations
-from app.http.routers.producers import add_producers
-from app.http.routers.records import add_records
-from app.http.routers.recurring import add_recurring
-from app.http.routers.redrives import add_redrives
-from app.http.routers.scheduled import add_scheduled
 from app.http.routers.settlements import add_settlements
-from app.http.routers.tables import add_tables
-from app.http.routers.tokens import add_tokens
-from app.http.routers.topics import add_topics
 
-# Tracing is the gateway's own business (`traceparent` travels with messages); the framework's would cost each request
-# a tenth of its time even when nothing listens.
-_NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 
-def create_app(gateway: Gateway) -> FastAPI:
+def create_app(gateway: Gateway) -> "FastAPI":
     """A gateway's application. Whoever runs it calls `gateway.shutdown.begin()` before it stops listening."""
-    return _application(gateway, HttpServices(gateway))
+    return _whole_api(gateway, HttpServices(gateway))
 
 
 class ServerApplication(NamedTuple):
-    """What a server runs: `asgi` is `create_app` with the hot calls served directly; `single_sends` takes those that
-    need not even that (`app.http.protocol.single_send_protocol`), and so do `short_ways`, by URL, those of other
-    protocols. `on_connections` is to be told how many are open, and
-    `on_page_refused` of what other sites' pages sent."""
+    """What a server runs: `asgi` is `create_app` with what every server gets served directly; `single_sends` takes
+    those that need not even that (`app.http.protocol.single_send_protocol`), and so do `short_ways`, by URL, those of
+    other protocols. `on_connections` is to be told how many are open, and `on_page_refused` of what other sites' pages
+    sent."""
 
     asgi: ASGIApp
     single_sends: SingleSends
@@ -73,7 +49,13 @@ def create_server_app(gateway: Gateway, front_doors: Sequence[MakeFrontDoor] = (
     """`front_doors` are for requests of other protocols than the API's."""
     services = HttpServices(gateway)
     watch = RefusalWatch(services)
-    asgi: ASGIApp = DirectCalls(_application(gateway, services), services.metrics, watch.answered)
+    whole = LaterApplication(
+        partial(_whole_api, gateway, services),
+        in_thread=gateway.in_thread,
+        clock=gateway.clock,
+        on_end=gateway.shutdown.begin,
+    )
+    asgi: ASGIApp = DirectCalls(whole, _direct_routes(services), services.metrics, watch.answered)
     doors = [make(services) for make in front_doors]
     if doors:
         asgi = FrontDoors(asgi, doors)
@@ -87,49 +69,15 @@ def create_server_app(gateway: Gateway, front_doors: Sequence[MakeFrontDoor] = (
     return ServerApplication(asgi, single_sends, count, watch.page_refused, short_ways)
 
 
-def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
+def _direct_routes(services: HttpServices) -> DirectRoutes:
+    routes = DirectRoutes()
+    add_messages(routes, services)
+    add_settlements(routes, services)
+    add_operations(routes, services)
+    return routes
 
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        yield
-        gateway.shutdown.begin()
 
-    app = FastAPI(
-        title="Acklog",
-        version=__version__,
-        lifespan=lifespan,
-        redirect_slashes=False,
-        telemetry=_NO_TELEMETRY,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-    )
-    app.router.route_class = KeptSlashRoute
-    add_messages(app.router, services)
-    add_settlements(app.router, services)
-    add_recurring(app.router, services)
-    add_scheduled(app.router, services)
-    add_records(app.router, services)
-    add_topics(app.router, services)
-    add_deletions(app.router, services)
-    add_compactions(app.router, services)
-    add_encryption(app.router, services)
-    add_tables(app.router, services)
-    add_producers(app.router, services)
-    add_groups(app.router, services)
-    add_blocked(app.router, services)
-    add_redrives(app.router, services)
-    add_members(app.router, services)
-    add_cluster(app.router, services)
-    add_unclean_elections(app.router, services)
-    add_audit(app.router, services)
-    add_tokens(app.router, services)
-    add_namespaces(app.router, services)
-    add_operations(app.router, services)
-    add_documentation(app.router, app, gateway.in_thread)
-    use_description(app)
-    install_problem_handlers(app)
-    audit_routes(app, services)
-    app.add_middleware(ObservedApplication, metrics=services.metrics, on_refused=RefusalWatch(services).answered)
-    app.add_middleware(KeptSlashes)
-    return app
+def _whole_api(gateway: Gateway, services: HttpServices) -> "FastAPI":
+    from app.http.api import make_api  # it loads the framework: a third of what a server can do without at its start
+
+    return make_api(gateway, services)

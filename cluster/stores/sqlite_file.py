@@ -8,20 +8,9 @@ reach beside the file (`sqlite_reach`) and the rest of the directory (`sqlite_ev
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-
-from sqlalchemy import (
-    Connection,
-    Engine,
-    create_engine,
-    event,
-    select,
-    update,
-)
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import StaticPool
 
 from cluster.ports.coordination import (
     NO_LEASE,
@@ -37,15 +26,14 @@ from cluster.stores.key_space import FIRST_REVISION, KeySpace, Mutation
 from cluster.stores.sqlite_evidence import NO_EVIDENCE, StoreEvidence, losses_of
 from cluster.stores.sqlite_reach import CommitReach, reach_fault, read_reach
 from cluster.stores.sqlite_tables import (
-    FORGET_CHECKSUM,
     FORMAT,
+    INSERT_STORE,
+    PUT_ROW,
+    REMOVE_ROW,
+    SELECT_ITEMS,
     checksum_of,
-    items_table,
-    metadata,
-    put_row,
-    remove_row,
+    make_tables,
     row_of,
-    store_table,
 )
 
 FAULTS_MAX = 20
@@ -81,13 +69,7 @@ class SqliteFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._reach = CommitReach(path)
-        self._engine: Engine = create_engine(
-            URL.create("sqlite+pysqlite", database=path),
-            poolclass=StaticPool,
-            connect_args={"check_same_thread": False, "timeout": 0},
-        )
-        event.listen(self._engine, "connect", _configure)
-        event.listen(self._engine, "begin", _begin_immediate)
+        self._connection: sqlite3.Connection | None = None
 
     def open(self, evidence: StoreEvidence = NO_EVIDENCE) -> Opened:
         """Take the file, end every lease of the last opening in one revision, and read everything.
@@ -95,10 +77,10 @@ class SqliteFile:
         Raises StoreLockedError, and StoreUnreadableError where it is damaged or behind what `evidence` says.
         """
         try:
-            with self._engine.begin() as connection:
+            self._connection = _connect(self.path)
+            with self._transaction() as connection:
                 self._check_pages(connection)
-                metadata.create_all(connection)
-                _add_checksums(connection)
+                make_tables(connection)
                 revision, openings = self._count_opening(connection)
                 self._check_reach(connection, revision)
                 items = self._checked_items(connection)
@@ -106,7 +88,7 @@ class SqliteFile:
                 if lost:
                     raise StoreUnreadableError(f"{self.path} {BEHIND}: {'; '.join(lost)}. {REMEDY}")
                 if self._reach.make():
-                    connection.exec_driver_sql(f"PRAGMA user_version = {KEEPS_REACH}")
+                    connection.execute(f"PRAGMA user_version = {KEEPS_REACH}")
                 keys = KeySpace(revision=revision, items=items)
                 expired = [item.key for item in items if item.lease_id != NO_LEASE]
                 if expired:
@@ -116,57 +98,57 @@ class SqliteFile:
                     )
             self._reach.write(keys.revision)
             return Opened(keys, openings)
-        except (DBAPIError, sqlite3.Error) as error:
+        except sqlite3.Error as error:
             self.close()
             if _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
                 raise StoreLockedError(f"another process has {self.path} open") from error
-            cause = error.orig if isinstance(error, DBAPIError) else error
             if _code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-                raise StoreUnreadableError(f"{self.path} is damaged: {cause}. {REMEDY}") from error
+                raise StoreUnreadableError(f"{self.path} is damaged: {error}. {REMEDY}") from error
             if _code(error) == sqlite3.SQLITE_FULL:
                 raise CoordinationFullError(f"there is no space left on the disk for {self.path}: free some") from error
-            raise StoreUnreadableError(f"{self.path} cannot be used: {cause}") from error
+            raise StoreUnreadableError(f"{self.path} cannot be used: {error}") from error
+        except UnicodeDecodeError as error:  # what SQLite complains of has a damaged name
+            self.close()
+            raise StoreUnreadableError(f"{self.path} is damaged: {error}. {REMEDY}") from error
         except BaseException:
             self.close()
             raise
 
-    def _check_pages(self, connection: Connection) -> None:
-        faults = [row[0] for row in connection.exec_driver_sql(f"PRAGMA integrity_check({FAULTS_MAX})")]
+    def _check_pages(self, connection: sqlite3.Connection) -> None:
+        faults = [row[0] for row in connection.execute(f"PRAGMA integrity_check({FAULTS_MAX})")]
         if faults != ["ok"]:
             raise StoreUnreadableError(f"{self.path} is damaged: {'; '.join(faults)}. {REMEDY}")
 
-    def _check_reach(self, connection: Connection, revision: int) -> None:
-        if connection.exec_driver_sql("PRAGMA user_version").scalar_one() and (fault := reach_fault(self.path)):
+    def _check_reach(self, connection: sqlite3.Connection, revision: int) -> None:
+        ((keeps_reach,),) = connection.execute("PRAGMA user_version")
+        if keeps_reach and (fault := reach_fault(self.path)):
             raise StoreUnreadableError(f"{self.path} is damaged: {fault}. {REMEDY}")
         reached = read_reach(self.path)
         if reached > revision:
             raise StoreUnreadableError(f"{self.path} is damaged: {lost_commits(revision, reached)}. {REMEDY}")
 
-    def _checked_items(self, connection: Connection) -> list[KeyValue]:
+    def _checked_items(self, connection: sqlite3.Connection) -> list[KeyValue]:
         """Rows that an earlier version wrote get their checksum."""
-        rows = [(KeyValue(*row[:-1]), row[-1]) for row in connection.execute(select(items_table))]
+        rows = [(KeyValue(*row[:-1]), row[-1]) for row in connection.execute(SELECT_ITEMS)]
         damaged = [item.key for item, checksum in rows if checksum not in {None, checksum_of(item)}]
         if damaged:
             text = f"the checksum of {', '.join(map(repr, damaged[:FAULTS_MAX]))} does not match"
             raise StoreUnreadableError(f"{self.path} is damaged: {text}. {REMEDY}")
         unchecked = [row_of(item) for item, checksum in rows if checksum is None]
         if unchecked:
-            connection.execute(put_row, unchecked)
+            connection.executemany(PUT_ROW, unchecked)
         return [item for item, _ in rows]
 
-    def _count_opening(self, connection: Connection) -> tuple[int, int]:
-        row = connection.execute(
-            select(store_table.c.format, store_table.c.revision, store_table.c.openings)
-        ).one_or_none()
+    def _count_opening(self, connection: sqlite3.Connection) -> tuple[int, int]:
+        row = connection.execute("SELECT format, revision, openings FROM store").fetchone()
         if row is None:
-            connection.execute(
-                store_table.insert().values(only_row=1, format=FORMAT, revision=FIRST_REVISION, openings=FIRST_OPENING)
-            )
+            connection.execute(INSERT_STORE, (FORMAT, FIRST_REVISION, FIRST_OPENING))
             return FIRST_REVISION, FIRST_OPENING
-        if row.format != FORMAT:
-            raise StoreUnreadableError(f"{self.path} has format {row.format}, this version reads {FORMAT}")
-        connection.execute(update(store_table).values(openings=row.openings + 1))
-        return row.revision, row.openings + 1
+        found, revision, openings = row
+        if found != FORMAT:
+            raise StoreUnreadableError(f"{self.path} has format {found}, this version reads {FORMAT}")
+        connection.execute("UPDATE store SET openings = ?", (openings + 1,))
+        return revision, openings + 1
 
     def commit(self, mutations: Sequence[Mutation]) -> None:
         """Make the mutations durable together. Raises CommitFailedError if surely nothing was written.
@@ -174,55 +156,58 @@ class SqliteFile:
         Any other exception leaves it unknown, and the file must not be used any more.
         """
         try:
-            with self._engine.begin() as connection:
+            with self._transaction() as connection:
                 self._write(connection, mutations)
             self._reach.write(mutations[-1].revision)
-        except DBAPIError as error:
+        except sqlite3.Error as error:
             if _code(error) == sqlite3.SQLITE_FULL:
-                raise CommitFailedError(str(error.orig)) from error
+                raise CommitFailedError(str(error)) from error
             raise
 
-    def _write(self, connection: Connection, mutations: Sequence[Mutation]) -> None:
+    def _write(self, connection: sqlite3.Connection, mutations: Sequence[Mutation]) -> None:
         """Only the last state of each key needs to be written."""
         last = {key_of(event): event for mutation in mutations for event in mutation.events}
         rows = [row_of(event.item) for event in last.values() if isinstance(event, Changed)]
-        removed = [{"removed_key": event.key} for event in last.values() if isinstance(event, Removed)]
+        removed = [(event.key,) for event in last.values() if isinstance(event, Removed)]
         if rows:
-            connection.execute(put_row, rows)
+            connection.executemany(PUT_ROW, rows)
         if removed:
-            connection.execute(remove_row, removed)
-        connection.execute(update(store_table).values(revision=mutations[-1].revision))
+            connection.executemany(REMOVE_ROW, removed)
+        connection.execute("UPDATE store SET revision = ?", (mutations[-1].revision,))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Committed at its end, and rolled back where anything is raised, by the commit as well."""
+        assert self._connection is not None, "the file is not open"
+        with self._connection as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
 
     def close(self) -> None:
-        self._engine.dispose()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
         self._reach.close()
 
 
-def _configure(connection: sqlite3.Connection, _record: object) -> None:
-    connection.isolation_level = None  # transactions begin where `_begin_immediate` says, not where the driver guesses
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-
-
-def _add_checksums(connection: Connection) -> None:
-    """To a file of an earlier version."""
-    columns = {row[1] for row in connection.exec_driver_sql("PRAGMA table_info(items)")}
-    if "checksum" not in columns:
-        connection.exec_driver_sql("ALTER TABLE items ADD COLUMN checksum INTEGER")
-    connection.exec_driver_sql(FORGET_CHECKSUM)
+def _connect(path: str) -> sqlite3.Connection:
+    """Its thread may be any; transactions begin where `BEGIN` is said, not where the driver guesses."""
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def lost_commits(revision: int, reached: int) -> str:
     return f"it ends at revision {revision}, but {reached} was committed (is its -wal file gone, or is it an old copy?)"
 
 
-def _begin_immediate(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _code(error: DBAPIError | sqlite3.Error) -> int | None:
+def _code(error: sqlite3.Error) -> int | None:
     """The primary result code, without SQLite's extension of it."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    code = getattr(cause, "sqlite_errorcode", None)
+    code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF

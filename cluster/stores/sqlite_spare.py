@@ -2,14 +2,11 @@
 
 import contextlib
 import os
-
-from sqlalchemy import create_engine
-from sqlalchemy.engine import URL
-from sqlalchemy.pool import StaticPool
+import sqlite3
 
 from cluster.ports.coordination import NO_LEASE
 from cluster.stores.key_space import KeySpace
-from cluster.stores.sqlite_tables import FORGET_CHECKSUM, FORMAT, metadata, put_row, row_of, store_table
+from cluster.stores.sqlite_tables import FORMAT, INSERT_STORE, PUT_ROW, make_tables, row_of
 
 
 def spare_path(path: str) -> str:
@@ -20,25 +17,19 @@ def spare_path(path: str) -> str:
 
 def write_whole(path: str, keys: KeySpace, *, openings: int) -> None:
     """A file with these keys, without those of leases: atomically and durably, in the place of any other at `path`.
-    Raises DBAPIError and OSError; what was there before is there then."""
+    Raises sqlite3.Error and OSError; what was there before is there then."""
     temporary = path + ".tmp"
     _remove(temporary)
-    engine = create_engine(URL.create("sqlite+pysqlite", database=temporary), poolclass=StaticPool)
+    rows = [row_of(item) for item in keys.list("").items if item.lease_id == NO_LEASE]
     try:
-        with engine.begin() as connection:
-            metadata.create_all(connection)
-            connection.exec_driver_sql(FORGET_CHECKSUM)
-            connection.execute(
-                store_table.insert().values(only_row=1, format=FORMAT, revision=keys.revision, openings=openings)
-            )
-            rows = [row_of(item) for item in keys.list("").items if item.lease_id == NO_LEASE]
-            if rows:
-                connection.execute(put_row, rows)
+        with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as connection, connection:
+            connection.execute("BEGIN")
+            make_tables(connection)
+            connection.execute(INSERT_STORE, (FORMAT, keys.revision, openings))
+            connection.executemany(PUT_ROW, rows)
     except BaseException:
-        engine.dispose()
         _remove(temporary)
         raise
-    engine.dispose()
     _sync(temporary)
     os.replace(temporary, path)
     _sync(os.path.dirname(os.path.abspath(path)))

@@ -8,12 +8,12 @@ would double each write for nobody. A watch from before the opening gets Compact
 """
 
 import asyncio
+import sqlite3
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
-from sqlalchemy.exc import DBAPIError
 
 from cluster.model import keys
 from cluster.ports.blocking import BlockingCalls
@@ -164,7 +164,7 @@ class SqliteStore(LocalStore):
         keys_now = self._keys.copy()
         try:
             await self._blocking.run(partial(write_whole, self._spare_path, keys_now, openings=self._openings))
-        except (DBAPIError, OSError) as error:
+        except (sqlite3.Error, OSError) as error:
             self._is_spare_old = True
             logger.warning("coordination_copy_not_written", reason=str(error))
 

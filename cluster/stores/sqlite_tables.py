@@ -1,65 +1,57 @@
-"""The tables of the coordination file, and the checksum of a row."""
+"""The tables of the coordination file in SQL, and the checksum of a row."""
 
-from typing import Any
+import sqlite3
 
 from crc32c import crc32c
-from sqlalchemy import (
-    Column,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    bindparam,
-    delete,
-)
-from sqlalchemy.dialects.sqlite import insert
 
 from cluster.ports.coordination import KeyValue
 
 FORMAT = 1
 
-metadata = MetaData()
-items_table = Table(
-    "items",
-    metadata,
-    Column("key", String, primary_key=True),
-    Column("value", LargeBinary, nullable=False),
-    Column("create_revision", Integer, nullable=False),
-    Column("mod_revision", Integer, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("lease_id", Integer, nullable=False),
-    Column("checksum", Integer),  # NULL: an earlier version wrote the row
-)
-store_table = Table(
-    "store",
-    metadata,
-    Column("only_row", Integer, primary_key=True),
-    Column("format", Integer, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("openings", Integer, nullable=False),
-)
-_columns = [column for column in items_table.columns if column.name != "key"]
-put_row = insert(items_table)
-put_row = put_row.on_conflict_do_update(
-    index_elements=["key"], set_={c.name: put_row.excluded[c.name] for c in _columns}
-)
+# A checksum that is NULL: an earlier version wrote the row.
+_ITEMS = """CREATE TABLE IF NOT EXISTS items (
+    key VARCHAR NOT NULL PRIMARY KEY, value BLOB NOT NULL, create_revision INTEGER NOT NULL,
+    mod_revision INTEGER NOT NULL, version INTEGER NOT NULL, lease_id INTEGER NOT NULL, checksum INTEGER
+)"""
+_STORE = """CREATE TABLE IF NOT EXISTS store (
+    only_row INTEGER NOT NULL PRIMARY KEY, format INTEGER NOT NULL, revision INTEGER NOT NULL, openings INTEGER NOT NULL
+)"""
 # An earlier version leaves the checksum as it was.
-FORGET_CHECKSUM = """CREATE TRIGGER IF NOT EXISTS forget_checksum AFTER UPDATE OF value ON items
+_FORGET_CHECKSUM = """CREATE TRIGGER IF NOT EXISTS forget_checksum AFTER UPDATE OF value ON items
 WHEN NEW.checksum IS OLD.checksum BEGIN UPDATE items SET checksum = NULL WHERE key = NEW.key; END"""
-remove_row = delete(items_table).where(items_table.c.key == bindparam("removed_key"))
+
+INSERT_STORE = "INSERT INTO store (only_row, format, revision, openings) VALUES (1, ?, ?, ?)"
+SELECT_ITEMS = "SELECT key, value, create_revision, mod_revision, version, lease_id, checksum FROM items"
+PUT_ROW = """INSERT INTO items (key, value, create_revision, mod_revision, version, lease_id, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value,
+create_revision = excluded.create_revision, mod_revision = excluded.mod_revision, version = excluded.version,
+lease_id = excluded.lease_id, checksum = excluded.checksum"""
+REMOVE_ROW = "DELETE FROM items WHERE key = ?"
+
+Row = tuple[str, bytes, int, int, int, int, int]
 
 
-def row_of(item: KeyValue) -> dict[str, Any]:
-    return {
-        "key": item.key,
-        "value": item.value,
-        "create_revision": item.create_revision,
-        "mod_revision": item.mod_revision,
-        "version": item.version,
-        "lease_id": item.lease_id,
-        "checksum": checksum_of(item),
-    }
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Those that are missing. A file of an earlier version has no checksums yet."""
+    connection.execute(_ITEMS)
+    connection.execute(_STORE)
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(items)")}
+    if "checksum" not in columns:
+        connection.execute("ALTER TABLE items ADD COLUMN checksum INTEGER")
+    connection.execute(_FORGET_CHECKSUM)
+
+
+def row_of(item: KeyValue) -> Row:
+    """As `PUT_ROW` takes it."""
+    return (
+        item.key,
+        item.value,
+        item.create_revision,
+        item.mod_revision,
+        item.version,
+        item.lease_id,
+        checksum_of(item),
+    )
 
 
 def checksum_of(item: KeyValue) -> int:

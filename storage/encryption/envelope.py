@@ -13,8 +13,6 @@ What they are bound to (`bound`) is not among them: they are decrypted only wher
 
 import struct
 
-from cryptography.exceptions import InvalidTag
-
 from acklog.wire.batch import BatchCorruptError
 from storage.disk.port import Buffer
 from storage.encryption.topic_keys import TopicKeys
@@ -56,6 +54,8 @@ def decrypt(keys: TopicKeys, context: bytes, encrypted: Buffer, *, bound: bytes)
         raise BatchCorruptError(f"it is encrypted in the layout {encrypted[1]}, which this version does not know")
     _, _, number, salt, count = _HEAD.unpack_from(encrypted)
     view = memoryview(encrypted)
+    from cryptography.exceptions import InvalidTag  # with the first topic that is encrypted
+
     try:
         return derived(keys.key(number), salt, context).decrypt(
             nonce_of(count), view[_HEAD.size :], bytes(view[: _HEAD.size]) + bound

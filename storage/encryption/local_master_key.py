@@ -4,9 +4,6 @@ import base64
 import binascii
 from hashlib import sha256
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 from cluster.model.values import DataKey
 from cluster.ports.entropy import Entropy
 from storage.encryption.master_key import MasterKeyError
@@ -20,6 +17,8 @@ class LocalMasterKey:
     """Data keys are few, and each is wrapped once: nonces are random."""
 
     def __init__(self, key: bytes, entropy: Entropy) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # with the first master key
+
         self._cipher = AESGCM(key)
         self._id = sha256(b"acklog master key " + key).hexdigest()[:_ID_LENGTH]
         self._entropy = entropy
@@ -45,6 +44,8 @@ class LocalMasterKey:
         return self._unwrap(data_key.wrapped, bound)
 
     def _unwrap(self, wrapped: bytes, bound: bytes) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
         try:
             return self._cipher.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], bound)
         except (InvalidTag, ValueError):

@@ -7,12 +7,12 @@ out again, have no part in it.
 """
 
 from functools import lru_cache
-
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from typing import TYPE_CHECKING
 
 from cluster.ports.entropy import Entropy
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_BYTES = 32
 SALT_BYTES = 16
@@ -47,8 +47,13 @@ class WriterKey:
 
 
 @lru_cache(maxsize=_DERIVED_MAX)
-def derived(data_key: bytes, salt: bytes, context: bytes) -> AESGCM:
+def derived(data_key: bytes, salt: bytes, context: bytes) -> "AESGCM":
     """The key of the writer that drew `salt`, for one log."""
+    # Imported with the first topic that is encrypted.
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
     return AESGCM(HKDF(SHA256(), KEY_BYTES, salt, b"acklog-log " + context).derive(data_key))
 
 

@@ -270,7 +270,7 @@ def test_a_signal_before_anything_is_loaded(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys\n"
         "from app.commands import command_end\n"
-        "from app.commands.main import _run\n"
+        "from app.commands.serve import _run\n"
         "with command_end.ending_well_at_signals():\n"
         "    os.kill(os.getpid(), signal.SIGHUP)\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"

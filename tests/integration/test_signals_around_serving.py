@@ -25,7 +25,7 @@ import os, sys
 
 class Watch:
     def find_spec(self, name, path=None, target=None):
-        if name == "acklog.command.program":
+        if name in {"acklog.command.program", "acklog.command.server_program"}:
             early = {"typing", "asyncio", "msgspec", "typer"} & set(sys.modules)
             assert not early, early
             for number in %(signals)s:

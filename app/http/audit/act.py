@@ -4,16 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
-from starlette.types import Scope
 
 from acklog.wire.limits import NAME_LENGTH_MAX
 from acklog.wire.problems import ProblemCode
-from app.audit.asked import asked_in_body
 from app.audit.audit_mode import AuditMode
 from app.audit.audit_record import AuditRecord, AuditResult, result_of, shown
 from app.audit.changes import Settings, changes
 from app.auth.principal import Principal
-from app.http.audit.administrative import fields_of, holds_needed
+from app.http.audit.admission import holds_needed
 from app.http.audit.problem_facts import ProblemFacts
 from app.http.audit.snapshots import snapshot
 from app.http.description.needed_rights import Needed
@@ -101,13 +99,6 @@ class Act:
 
     def _is_admitted(self) -> bool:
         return holds_needed(self._principal, self._needed, self._facts.names)
-
-
-async def begin_act(scope: Scope, body: bytes) -> None:
-    """For endpoints that have read what is asked. Raises ServerError AUDIT_UNAVAILABLE."""
-    act = scope.get(ACT)
-    if isinstance(act, Act):
-        await act.begin(asked_in_body(body, fields_of(act.operation)))
 
 
 def _named(asked: Mapping[str, object]) -> dict[str, str]:

@@ -9,7 +9,6 @@ from app.audit.asked import asked_in_query
 from app.audit.audit_record import AuditedPrincipal, AuditRecord, AuditResult, shown
 from app.auth.principal import Principal
 from app.http.description.needed_rights import Needed, needs_of
-from app.http.description.operations import OPERATIONS
 from app.http.exchange.trace_context import trace_context_of
 from app.http.parsing.query import Parameter
 
@@ -59,6 +58,8 @@ def _names(scope: Scope, query: list[tuple[str, str]]) -> dict[str, str]:
 
 def _query_of(scope: Scope, operation: str) -> list[tuple[str, str]]:
     """What the call takes, and nothing else."""
+    from app.http.description.operations import OPERATIONS  # of the whole API: with the first record
+
     if operation not in OPERATIONS:
         return []
     known = OPERATIONS[operation].query.by_name

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 
 from app.auth.principal import Principal
-from app.http.audit.act import begin_act
+from app.http.audit.begun_act import begin_act
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, read_body

@@ -15,7 +15,7 @@ from app.http.description.openapi import openapi_document
 from app.http.description.page import HTML, errors_page, swagger_page
 from app.http.description.plain_page import plain_page
 from app.http.description.web_file import PACKAGED, WebFile, packaged
-from app.http.exchange.problems import nothing_at
+from app.http.exchange.problem_handlers import nothing_at
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.responses import JSON, BytesResponse, json_response
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from app.calls.commits import CommitFields, CommitView
 from app.calls.groups import SeekView
-from app.http.audit.act import begin_act
+from app.http.audit.begun_act import begin_act
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import COMMIT_BYTES_MAX

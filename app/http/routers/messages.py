@@ -1,6 +1,5 @@
 """`/messages`: send, receive, look."""
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,6 +12,7 @@ from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import read_body
 from app.http.exchange.responses import json_response
+from app.http.exchange.routes import Routes
 from app.http.parsing.accept import chosen_type
 from app.http.parsing.producers import producer_of
 from app.http.parsing.query import NO_PARAMETERS
@@ -21,7 +21,7 @@ from app.http.parsing.send import check_idempotency_key, send_steps
 from cluster.model.action import Action
 
 
-def add_messages(router: APIRouter, services: HttpServices) -> None:
+def add_messages(router: Routes, services: HttpServices) -> None:
     settings = services.settings
     callers = services.callers
 

@@ -1,6 +1,5 @@
 """`/healthz`, `/readyz`, `/metrics`: for whoever runs the server. The first two need no token."""
 
-from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,12 +8,13 @@ from acklog.wire.problems import ProblemCode
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import BytesResponse, json_response
+from app.http.exchange.routes import Routes
 from app.http.parsing.query import NO_PARAMETERS
 from cluster.errors import ServerError
 from cluster.model.action import Action
 
 
-def add_operations(router: APIRouter, services: HttpServices) -> None:
+def add_operations(router: Routes, services: HttpServices) -> None:
     gateway = services.gateway
 
     @router.head("/healthz", include_in_schema=False)

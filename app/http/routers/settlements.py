@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -12,12 +11,13 @@ from app.http.audit.refusal_watch import RefusalWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import SETTLEMENT_BYTES_MAX, read_body
+from app.http.exchange.routes import Routes
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.settle import parse_ack, parse_extend, parse_nack
 from cluster.model.action import Action
 
 
-def add_settlements(router: APIRouter, services: HttpServices) -> None:
+def add_settlements(router: Routes, services: HttpServices) -> None:
     watch = RefusalWatch(services)
 
     async def settle(request: Request, parse: Callable[[bytes], SettleCommand]) -> Response:

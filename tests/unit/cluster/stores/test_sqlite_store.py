@@ -140,10 +140,11 @@ async def test_the_file_is_held_exclusively(tmp_path: Path) -> None:
 async def test_commits_are_synced(tmp_path: Path) -> None:
     file = SqliteFile(str(tmp_path / "store.db"))
     file.open()
-    with file._engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("PRAGMA locking_mode").scalar() == "exclusive"
+    connection = file._connection
+    assert connection is not None
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA locking_mode").fetchone() == ("exclusive",)
     file.close()
 
 
@@ -253,9 +254,9 @@ async def test_sqlite_itself_says_that_it_is_full(tmp_path: Path) -> None:
     file = SqliteFile(str(tmp_path / "store.db"))
     store = SqliteStore(file, file.open(), InlineExecutor(), ManualClock(), StoreSettings())
     await store.transact([], [Put("/a", b"1")])
-    with file._engine.connect() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    assert file._connection is not None
+    ((pages,),) = file._connection.execute("PRAGMA page_count")
+    file._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(CoordinationUnavailableError, match="full"):
         await store.transact([], [Put("/b", bytes(100_000))])
     assert (await store.transact([], [Put("/a", b"2")])).succeeded

@@ -1,0 +1,42 @@
+"""What endpoints are given to, be it the framework's router or the table of those that do without it: a port."""
+
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import Protocol, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+EndpointType = TypeVar("EndpointType", bound=Endpoint)
+
+
+class Routes(Protocol):
+    """By decorators of a method's name."""
+
+    def get(
+        self,
+        path: str,
+        *,
+        operation_id: str | None = None,
+        tags: list[str | Enum] | None = None,
+        include_in_schema: bool = True,
+    ) -> Callable[[EndpointType], EndpointType]: ...
+
+    def head(
+        self,
+        path: str,
+        *,
+        operation_id: str | None = None,
+        tags: list[str | Enum] | None = None,
+        include_in_schema: bool = True,
+    ) -> Callable[[EndpointType], EndpointType]: ...
+
+    def post(
+        self,
+        path: str,
+        *,
+        operation_id: str | None = None,
+        tags: list[str | Enum] | None = None,
+        include_in_schema: bool = True,
+    ) -> Callable[[EndpointType], EndpointType]: ...
