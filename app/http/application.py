@@ -31,6 +31,7 @@ from app.http.routers.compactions import add_compactions
 from app.http.routers.deletions import add_deletions
 from app.http.routers.documentation import add_documentation, use_description
 from app.http.routers.encryption import add_encryption
+from app.http.routers.events import add_events
 from app.http.routers.groups import add_groups
 from app.http.routers.members import add_members
 from app.http.routers.messages import add_messages
@@ -122,6 +123,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_members(app.router, services)
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)
+    add_events(app.router, services)
     add_audit(app.router, services)
     add_tokens(app.router, services)
     add_namespaces(app.router, services)

@@ -22,6 +22,7 @@ from app.services.compactions import CompactionService
 from app.services.deletions import DeletionService
 from app.services.demand import DemandService
 from app.services.encryption import EncryptionService
+from app.services.events import EventService
 from app.services.groups import GroupService
 from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
@@ -109,6 +110,7 @@ class Services:
         self.recurring = RecurringService(gateway, catalog, quotas)
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting, quotas)
+        self.events = EventService(gateway, ends, self.metrics)
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.tables = TableService(gateway, catalog, leaders, quotas)
         self.compactions = CompactionService(gateway, catalog)
