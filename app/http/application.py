@@ -44,6 +44,7 @@ from app.http.routers.redrives import add_redrives
 from app.http.routers.scheduled import add_scheduled
 from app.http.routers.settlements import add_settlements
 from app.http.routers.tables import add_tables
+from app.http.routers.tails import add_tails
 from app.http.routers.tokens import add_tokens
 from app.http.routers.topics import add_topics
 
@@ -124,6 +125,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)
     add_events(app.router, services)
+    add_tails(app.router, services)
     add_audit(app.router, services)
     add_tokens(app.router, services)
     add_namespaces(app.router, services)

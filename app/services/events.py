@@ -1,10 +1,11 @@
 """Watching the cluster: what is told to each watcher, and when."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from typing import NoReturn
 
 from app.auth.principal import Principal
 from app.calls.events import EventsCommand
+from app.calls.streams import Say
 from app.events.audience import Audience
 from app.events.event_text import COMMENT
 from app.gateway.dependencies import Gateway
@@ -31,8 +32,8 @@ class EventService:
         """Raises ServerError FORBIDDEN."""
         principal.require_somewhere(Action.LOOK)
 
-    async def watch(self, command: EventsCommand, principal: Principal) -> AsyncIterator[bytes]:
-        """Events and comments, for as long as they are taken. Between two of them a watcher takes no memory."""
+    async def watch(self, command: EventsCommand, principal: Principal, say: Say) -> NoReturn:
+        """Say what is and what changes, until it is cancelled. Between two events a watcher is no more than a place."""
         audience = Audience(principal, command.kinds, command.topics, command.groups)
         self._collector.enter()
         try:
@@ -44,10 +45,10 @@ class EventService:
                 now_ms = self._clock.monotonic_ms()
                 if page.text:
                     said_ms = now_ms
-                    yield page.text
+                    await say(page.text)
                 elif now_ms - said_ms >= HEARTBEAT_MS:
                     said_ms = now_ms
-                    yield COMMENT
+                    await say(COMMENT)
                 if page.is_last or reader.snapshot_until is None:
                     await self._collector.news()
                 else:

@@ -1,14 +1,14 @@
 """An answer that goes on for as long as somebody listens: server-sent events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, aclosing
+from contextlib import AbstractContextManager
 
 import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from acklog.wire.problems import ProblemCode
+from app.calls.streams import Talk
 from app.events.event_text import COMMENT, event
 from app.gateway.shutdown import Shutdown
 from app.http.exchange.caller_standing import RequestStanding
@@ -35,19 +35,18 @@ def last_event_id(headers: RequestHeaders) -> str | None:
 
 
 class EventStreamResponse(Response):
-    """`pieces` makes what is said, and is closed with the stream; `place` is one of those that there are for streams,
-    and raises ServerError where there is none. The client's haste is the stream's: no piece is asked for before the one
-    before it was taken."""
+    """`talk` says what there is to say, as fast as the client takes it; `place` is one of those that there are for
+    streams, and raises ServerError where there is none."""
 
     def __init__(
         self,
-        pieces: Callable[[], AsyncIterator[bytes]],
+        talk: Talk,
         *,
         place: AbstractContextManager[None],
         shutdown: Shutdown,
         standing: RequestStanding,
     ) -> None:
-        self._pieces = pieces
+        self._talk = talk
         self._place = place
         self._shutdown = shutdown
         self._standing = standing
@@ -63,24 +62,28 @@ class EventStreamResponse(Response):
             scope[STREAM] = True
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             async with ClientWatch(receive, self._shutdown, self._standing) as watch:
-                try:
-                    await watch.wait(self._say(send))
-                    end: dict[str, str] | None = {"reason": "shutdown"} if self._shutdown.has_begun else None
-                except ServerError as error:
-                    is_of_rights = error.code is ProblemCode.FORBIDDEN
-                    end = {"reason": "rights" if is_of_rights else "token", "code": error.code.name}
+                end = await self._end_of(watch, send)
                 if not watch.is_gone:
                     await self._say_last(send, end)
 
-    async def _say(self, send: Send) -> None:
-        # The head goes out with it: whoever asked knows at once that the stream has begun.
-        await send({"type": "http.response.body", "body": COMMENT, "more_body": True})
-        async with aclosing(self._pieces()) as pieces:  # type: ignore[type-var]
-            async for piece in pieces:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+    async def _end_of(self, watch: ClientWatch, send: Send) -> dict[str, str]:
+        """Talk until it ends: why."""
 
-    async def _say_last(self, send: Send, end: dict[str, str] | None) -> None:
-        body = b"" if end is None else event("end", _encode(end))
+        async def say(piece: bytes) -> None:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+        async def talk() -> str:
+            await say(COMMENT)  # the head goes out with it: whoever asked knows at once that the stream has begun
+            return await self._talk(say)
+
+        try:
+            return {"reason": await watch.wait(talk()) or "shutdown"}
+        except ServerError as error:
+            reason = "rights" if error.code is ProblemCode.FORBIDDEN else "token"
+            return {"reason": reason, "code": error.code.name}
+
+    async def _say_last(self, send: Send, end: dict[str, str]) -> None:
+        body = event("end", _encode(end))
         try:
             async with asyncio.timeout(LAST_WORD_MS / 1000):
                 await send({"type": "http.response.body", "body": body, "more_body": False})
