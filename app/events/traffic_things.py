@@ -12,6 +12,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def topic_text(topic: Topic, traffic: TopicTraffic) -> bytes:
+    """A rate is null until two looks were had."""
     return _encode(
         {
             "name": topic.name,
