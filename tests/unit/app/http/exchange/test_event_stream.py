@@ -63,7 +63,8 @@ async def test_a_client_that_is_gone_ends_its_stream() -> None:
     await settle()
     request.gone.set()
     await settle()
-    assert request.task.done() and b"event: end" not in request.body
+    assert request.task.done()
+    assert b"event: end" not in request.body
 
 
 async def test_a_stream_is_counted_when_it_begins() -> None:
