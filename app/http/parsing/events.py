@@ -2,14 +2,12 @@
 
 from typing import cast
 
-from acklog.wire.limits import NAME_LENGTH_MAX
 from app.calls.events import EVENT_ID_LENGTH_MAX, NAMES_WATCHED_MAX, EventsCommand
 from app.calls.names import check_name
 from app.events.thing import ThingKind
 from app.http.parsing import query
 
 _KINDS = tuple(kind.value for kind in ThingKind)
-_LIST_LENGTH_MAX = NAMES_WATCHED_MAX * (NAME_LENGTH_MAX + 1)
 
 
 def _parse_kinds(text: str) -> frozenset[ThingKind]:
@@ -26,7 +24,8 @@ def _names(name: str, description: str) -> query.Parameter:
             raise ValueError(f"must be 1 to {NAMES_WATCHED_MAX} names with commas between them")
         return names
 
-    schema: dict[str, object] = {"type": "string", "minLength": 1, "maxLength": _LIST_LENGTH_MAX}
+    # Without its greatest length: a text beyond that is beyond what a request's line may be, which is told otherwise.
+    schema: dict[str, object] = {"type": "string", "minLength": 1}
     return query.Parameter(name, parse, schema, description)
 
 
