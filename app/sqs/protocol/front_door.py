@@ -34,6 +34,7 @@ from app.sqs.protocol.sqs_request import TARGET, base_url_of, is_of_sqs, queue_u
 from app.sqs.protocol.sqs_route import ROUTES, UNKNOWN
 from app.sqs.protocol.sqs_tracing import Do, SqsTracing
 from app.sqs.shapes import ReceiveMessageInput
+from app.sqs.signature.refused_sqs_caller import RefusedSqsCallerError
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.errors import ServerError
 from cluster.model.sqs_queue import group_name_of
@@ -84,7 +85,8 @@ class SqsFrontDoor:
             response = await self._answer(exchange)
         except Exception as error:
             failure = sqs_error_of(error)
-            self._audit.refused(scope, exchange.principal, failure)
+            who = failure.principal if isinstance(failure, RefusedSqsCallerError) else exchange.principal
+            self._audit.refused(scope, who, failure)
             response = exchange.dialect.failure(failure, exchange.request_id)
             del failure  # with its frames it holds the body, and this frame would hold it: nobody would let either go
         await response(scope, receive, send)
@@ -164,6 +166,7 @@ class SqsFrontDoor:
         route = ROUTES[asked.operation]
         do = partial(HANDLERS[asked.operation], asked.input, context)
         result = await self._audit.done(exchange.scope, route, context.principal, asked.input, do)
+        self._audit.refused_in_part(exchange.scope, context.principal, getattr(result, "failed", None) or ())
         body = await exchange.dialect.answer(asked.operation, result, exchange.request_id)
         return BytesResponse(body, OK, {REQUEST_ID: exchange.request_id}, exchange.dialect.media_type)
 
