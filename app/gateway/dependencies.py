@@ -62,6 +62,7 @@ class TopicAdministration(Protocol):
         self,
         name: str,
         *,
+        topic_id: str | None = None,
         partitions: int | None = None,
         config: TopicConfig | Callable[[TopicConfig], TopicConfig] | None = None,
         replication_factor: int | None = None,
@@ -93,6 +94,7 @@ class GroupAdministration(Protocol):
         self,
         name: str,
         *,
+        group_id: str | None = None,
         settings: GroupSettings | Callable[[GroupSettings], GroupSettings],
         dead_letter_sources: tuple[str, ...] | UnsetType | None = UNSET,
     ) -> Group: ...

@@ -6,7 +6,7 @@ all of them at once: what comes too much then is released, and its attempts do n
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import structlog
@@ -20,6 +20,7 @@ from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
 from storage.rpc.membership_messages import Ownership
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
+from storage.rpc.receive_attempt import ReceiveAttempt
 
 logger = structlog.get_logger(__name__)
 
@@ -36,8 +37,9 @@ SUSPICION_MS = 2_000
 ANSWER_MARGIN_MS = 250
 """What the nodes get on top of the wait, so that their answers, with their reasons, come first."""
 
-AUTO_ACK_SLICE_MS = 500
-"""What is acknowledged when it is sent cannot be released: such a request waits at one node after the other."""
+SLICE_MS = 500
+"""What is acknowledged when it is sent, or may be asked for again, cannot be released: such a request waits at one node
+after the other."""
 
 TURNS_MAX = 10_000
 """Groups whose turn among the nodes is remembered; one that was not here for longest begins anew."""
@@ -73,12 +75,35 @@ class Polls:
 
         Raises ServerError.
         """
+
+        async def ask(nodes: list[int], deadline_ms: int) -> ReceiveResponse:
+            return await self._ask_in_turn(request, nodes, 0, deadline_ms)
+
+        return await self._ask_until_answered(request, ask)
+
+    async def ask_for_repeated(self, request: ReceiveRequest) -> ReceiveResponse:
+        """What was received by the request's `attempt_id` before, if it can be given again. Each node has to say so:
+        what one of them has would else be overtaken. Raises ServerError."""
+        asked = replace(request, max_messages=0)
+
+        async def ask(nodes: list[int], deadline_ms: int) -> ReceiveResponse:
+            for node_id in nodes:
+                response = await self._ask(node_id, asked, nodes, deadline_ms)
+                if response.messages:
+                    return response
+            return ReceiveResponse([], EMPTY)
+
+        return await self._ask_until_answered(asked, ask)
+
+    async def _ask_until_answered(
+        self, request: ReceiveRequest, ask: Callable[[list[int], int], Awaitable[ReceiveResponse]]
+    ) -> ReceiveResponse:
         deadline_ms = self.leaders.deadline_in(self.gateway.settings.request_timeout_ms)
         pauses = JitteredBackoff(self.gateway.entropy.fraction)
         while True:
             nodes = await self.leaders.wait_for_leaders(request.topic_ids, deadline_ms=deadline_ms)
             try:
-                return await self._ask_in_turn(request, nodes, 0, deadline_ms)
+                return await ask(nodes, deadline_ms)
             except ServerError as error:
                 wait_ms = pauses.next_ms()
                 if not self.is_passing(error, nodes, request) or self._clock.monotonic_ms() + wait_ms >= deadline_ms:
@@ -96,6 +121,7 @@ class Polls:
         messages: list[DeliveredMessage] = []
         reasons: list[str] = []
         overtaken: list[Ownership] = []
+        attempt: ReceiveAttempt | None = None
         failure: ServerError | None = None
         for position, node_id in enumerate(order):
             if reasons and self._is_suspect(node_id):
@@ -116,12 +142,13 @@ class Polls:
             messages.extend(response.messages)
             overtaken.extend(response.overtaken)
             reasons.append(response.reason)
-            if len(messages) >= request.max_messages or bytes_left(request, messages) <= 0:
+            attempt = response.attempt
+            if attempt is not None or len(messages) >= request.max_messages or bytes_left(request, messages) <= 0:
                 break
         if failure is not None and (not reasons or (not messages and _waits_for_a_person(failure))):
             raise failure
         reason = "" if messages else reason_of(reasons, is_complete=failure is None)
-        return ReceiveResponse(messages, reason, overtaken)
+        return ReceiveResponse(messages, reason, overtaken, attempt)
 
     def _next_turn(self, request: ReceiveRequest) -> int:
         """Counted by group, or by member: with one count for all, groups that take turns would begin at the same node
@@ -182,7 +209,7 @@ class Polls:
     async def wait(self, request: ReceiveRequest, wait_ms: int) -> ReceiveResponse:
         """The first messages that come within `wait_ms`. Raises ServerError."""
         deadline_ms = self.leaders.deadline_in(wait_ms)
-        if request.auto_ack:
+        if request.auto_ack or request.attempt_id:
             return await self._wait_in_turn(request, deadline_ms)
         return await LongPoll(self, request, deadline_ms).run()
 
@@ -194,7 +221,7 @@ class Polls:
             response = ReceiveResponse([], UNAVAILABLE)
             remaining_ms = max(0, deadline_ms - self._clock.monotonic_ms())
             nodes = await self.leaders.wait_for_leaders(request.topic_ids, deadline_ms=deadline_ms + patience_ms)
-            slice_ms = remaining_ms if len(nodes) == 1 else min(remaining_ms, AUTO_ACK_SLICE_MS)
+            slice_ms = remaining_ms if len(nodes) == 1 else min(remaining_ms, SLICE_MS)
             try:
                 response = await self._ask_in_turn(request, nodes, slice_ms, self.leaders.deadline_in(patience_ms))
             except ServerError as error:

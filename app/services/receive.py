@@ -49,7 +49,8 @@ class ReceiveService:
         self._releasing: dict[asyncio.Task[None], None] = {}
 
     async def receive(self, command: ReceiveCommand, principal: Principal, patience: Patience) -> Received:
-        """Raises ServerError. When the client is gone the result is empty, and nothing stays leased."""
+        """Raises ServerError. When the client is gone the result is empty, and nothing stays leased but what it may ask
+        for again."""
         _require_receive(command, principal)
         topics = [await self._catalog.topic(name, principal, Action.RECEIVE) for name in command.queues]
         group, is_created = await self._catalog.group_for_receive(command.group, principal, command.mode)
@@ -69,6 +70,7 @@ class ReceiveService:
             visibility_ms=command.visibility_ms,
             auto_ack=command.auto_ack,
             filter=command.filter,
+            attempt_id=command.attempt_id,
         )
         if group.mode is GroupMode.EXCLUSIVE:
             response, received.member_epoch = await self._owned(request, group, command, principal, patience)
@@ -81,7 +83,7 @@ class ReceiveService:
             )
             response = await self._shared(request, wait_ms, principal, patience)
         self._quotas.charge_received(response.messages, group, principal, command.consumer)
-        received.messages = response.messages
+        received.messages, received.attempt = response.messages, response.attempt
         if not response.messages:
             received.limit = LIMITS.get(response.reason, "")
             received.reason = IN_FLIGHT_LIMIT if response.reason in LIMITS else response.reason or EMPTY
@@ -111,6 +113,10 @@ class ReceiveService:
     async def _shared(
         self, request: ReceiveRequest, wait_ms: int, principal: Principal, patience: Patience
     ) -> ReceiveResponse:
+        if request.attempt_id:
+            repeated = await self._polls.ask_for_repeated(request)
+            if repeated.messages:
+                return repeated
         response = await self._polls.ask(request)
         if response.messages or wait_ms <= 0:
             return response
@@ -119,8 +125,10 @@ class ReceiveService:
         return waited or ReceiveResponse([], SHUTTING_DOWN)
 
     async def release(self, received: Received) -> None:
-        """Give back the leases of an answer that could not be written; the attempts do not count."""
-        await self._release(received.messages)
+        """Give back the leases of an answer that could not be written; the attempts do not count. Where they have an
+        attempt's id they stay: whoever did not get them comes again, and perhaps somebody did."""
+        if received.attempt is None:
+            await self._release(received.messages)
 
     def _release_later(self, messages: list[DeliveredMessage]) -> None:
         if messages:

@@ -130,11 +130,13 @@ class GroupAdmin:
         self,
         name: str,
         *,
+        group_id: str | None = None,
         settings: GroupSettings | Callable[[GroupSettings], GroupSettings],
         dead_letter_sources: tuple[str, ...] | UnsetType | None = UNSET,
     ) -> Group:
         """The group with other settings; its mode never changes, its sources of dead letters only where they are given.
-        A function gets the settings as they are stored when they are changed.
+        A function gets the settings as they are stored when they are changed. With `group_id` only that one, and not
+        another one that has its name now.
 
         Raises ServerError GROUP_NOT_FOUND (near names), and what the function raises.
         """
@@ -142,9 +144,9 @@ class GroupAdmin:
 
         def decide(item: KeyValue | None) -> Step:
             nonlocal updated
-            if item is None:
+            group = None if item is None else decode(Group, item.value)
+            if item is None or group is None or group_id not in (None, group.id):
                 raise self._not_found(name)
-            group = decode(Group, item.value)
             revised = settings if isinstance(settings, GroupSettings) else settings(group.settings)
             sources = group.dead_letter_sources if isinstance(dead_letter_sources, UnsetType) else dead_letter_sources
             updated = replace(group, settings=revised, dead_letter_sources=sources)

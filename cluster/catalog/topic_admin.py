@@ -117,9 +117,8 @@ class TopicAdmin:
             if known is not None:
                 return known
             if len(self._metadata.topics()) >= self._settings.topics_max:
-                raise ServerError(
-                    ProblemCode.TOO_MANY_TOPICS, f"There are {self._settings.topics_max} topics already, the limit."
-                )
+                detail = f"There are {self._settings.topics_max} topics already, the limit."
+                raise ServerError(ProblemCode.TOO_MANY_TOPICS, detail)
             self._check_total(partitions, name)
             await self._changer.change_within(namespace_of(name), keys.topic(name), decide)
         return found
@@ -128,13 +127,14 @@ class TopicAdmin:
         self,
         name: str,
         *,
+        topic_id: str | None = None,
         partitions: int | None = None,
         config: TopicConfig | Callable[[TopicConfig], TopicConfig] | None = None,
         replication_factor: int | None = None,
     ) -> Topic:
         """The topic with what is given of it changed. The controller adds and removes replicas. A function gets the
         configuration as it is stored when it is changed, so that two who change it at once undo nothing of each other;
-        what it raises is raised.
+        what it raises is raised. With `topic_id` only that one, and not another one that has its name now.
 
         Raises ServerError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow; fewer replicas
         than have to be in sync), NODES_TOO_OLD, NAMESPACE_FULL, NO_MASTER_KEY.
@@ -145,9 +145,9 @@ class TopicAdmin:
 
         def decide(item: KeyValue | None, entry: KeyValue | None) -> Step:
             nonlocal updated
-            if item is None:
+            topic = None if item is None else decode(Topic, item.value)
+            if item is None or topic is None or topic_id not in (None, topic.id):
                 raise self._not_found(name)
-            topic = decode(Topic, item.value)
             updated = with_encryption(
                 replace(
                     topic if partitions is None else self._remapped(topic, partitions, topic.decommissioned),
@@ -162,11 +162,8 @@ class TopicAdmin:
                 self._known_by_all.check_master_key(updated.config)
             check_min_insync_replicas(updated.config.min_insync_replicas, updated.replication_factor)
             if updated.partitions < topic.partitions:
-                raise ServerError(
-                    ProblemCode.INVALID_FIELD,
-                    f"can only grow, and {name!r} has {topic.partitions}",
-                    field="partitions",
-                )
+                detail = f"can only grow, and {name!r} has {topic.partitions}"
+                raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partitions")
             more = updated.partitions - topic.partitions
             self._check_total(more, name)
             if not more:

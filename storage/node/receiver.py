@@ -17,6 +17,7 @@ from storage.node.groups.waiting import TopicReaders, WaitingReceive
 from storage.node.known_groups import group_not_found
 from storage.node.matching_receiver import MatchingReceiver
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
+from storage.rpc.receive_attempt import ReceiveAttempt
 
 TOO_MANY_WAITING_RETRY_MS = 1000
 Failures = Callable[[], Mapping[tuple[str, int], ServerError]]
@@ -95,6 +96,8 @@ class Receiver:
         self.seen.saw(group.id, request.consumer, now_ms=now_ms, wait_ms=request.wait_ms, visibility_ms=visibility_ms)
         if request.filter:
             return await self._matching.receive(request, group)
+        if request.attempt_id and not request.max_messages:
+            return await self._repeated(request, group)
         deadline_ms = now_ms + request.wait_ms
         while True:
             is_known_everywhere = self._is_stopping or await self._start_groups(group, request.topic_ids)
@@ -107,7 +110,8 @@ class Receiver:
                 messages = await self._collect_within_limits(request, group)
                 left_ms = deadline_ms - self._clock.monotonic_ms()
                 if messages or waiter is None or self._is_stopping or left_ms <= 0:
-                    return ReceiveResponse(messages, "" if messages else self._empty_reason(request, group))
+                    reason = "" if messages else self._empty_reason(request, group)
+                    return ReceiveResponse(messages, reason, attempt=self._attempt(request, group, messages))
                 await waiter.wait(left_ms)
             finally:
                 if waiter is not None:
@@ -214,7 +218,7 @@ class Receiver:
                     reader.look_at(partitions)
                 for number in list(reader.ready):
                     wanted = room - len(collected)
-                    if wanted <= 0 or (collected and bytes_left <= 0):
+                    if wanted <= 0 or (collected and (bytes_left <= 0 or request.attempt_id)):
                         return collected
                     reader.turn = self._turn
                     # Taken off before the await: news that comes meanwhile puts it back.
@@ -241,6 +245,24 @@ class Receiver:
         except BaseException:
             self._give_back(collected, group)
             raise
+
+    async def _repeated(self, request: ReceiveRequest, group: Group) -> ReceiveResponse:
+        """An id's messages are of one partition, whichever that is."""
+        for topic_id in request.topic_ids:
+            for number, partition in list(self._partitions_of(topic_id).items()):
+                if not is_paused(group.pauses, topic_id, number):
+                    given = await partition.groups.repeated.give(request, group)
+                    if given.messages:
+                        return given
+        return ReceiveResponse([], self._empty_reason(request, group))
+
+    def _attempt(
+        self, request: ReceiveRequest, group: Group, messages: list[DeliveredMessage]
+    ) -> ReceiveAttempt | None:
+        if not request.attempt_id or not messages:
+            return None
+        partition = self._partitions_of(messages[0].topic_id).get(messages[0].partition)
+        return None if partition is None else partition.groups.repeated.note(request, group, messages)
 
     def _in_turn(self, topic_ids: list[str], group: Group) -> list[str]:
         """By a count of each group and topic: with one for all, groups that take turns would begin where they did the

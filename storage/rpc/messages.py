@@ -11,6 +11,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from storage.rpc.membership_messages import Ownership
 from storage.rpc.producer_epoch import ProducerEpoch
+from storage.rpc.receive_attempt import ReceiveAttempt
 
 ACKS_ALL = -1
 ANY_MAPPING = -1
@@ -92,7 +93,10 @@ class ReceiveRequest(_Message):
 
     `auto_ack`: done (durably) before they are returned. `visibility_ms` None: the group's setting. `claims`: what
     `consumer` owns as the group's coordinator says; an exclusive group gives nothing of other partitions, and without
-    claims it raises WRONG_GROUP_MODE. `filter`: only what matches, and no progress (WRONG_GROUP_MODE unless shared)."""
+    claims it raises WRONG_GROUP_MODE. `filter`: only what matches, and no progress (WRONG_GROUP_MODE unless shared).
+
+    `attempt_id`: of one partition only, and remembered. With `max_messages` 0 nothing is leased: what was given by that
+    id is given again, by the same receipts, where none of it was settled, extended, or has run out."""
 
     topic_ids: list[str]
     group_id: str
@@ -105,6 +109,7 @@ class ReceiveRequest(_Message):
     claims: list[Ownership] = []
     filter: str = ""
     traces: list[str] = []
+    attempt_id: str = ""
 
 
 class DeliveredMessage(_Message):
@@ -125,11 +130,13 @@ class DeliveredMessage(_Message):
 
 class ReceiveResponse(_Message):
     """Why there are no messages says `reason`: EMPTY, BLOCKED, DELAYED, ALL_LEASED, PAUSED, IN_FLIGHT_LIMIT(_PER_KEY),
-    FENCED, SHUTTING_DOWN. `overtaken` are the claims that are, each with the ownership that it would need."""
+    FENCED, SHUTTING_DOWN. `overtaken` are the claims that are, each with the ownership that it would need.
+    `attempt`: of a request with an `attempt_id` that got something."""
 
     messages: list[DeliveredMessage]
     reason: str = ""
     overtaken: list[Ownership] = []
+    attempt: ReceiveAttempt | None = None
 
 
 class SettleItem(_Message):

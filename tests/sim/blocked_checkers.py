@@ -61,15 +61,15 @@ class WhatIsBlockedWaits:
                     yield before[-1]
 
 
-class BlockingGroupsGiveUpNothing:
-    """A group that blocks has no dead letters."""
+class NothingIsGivenUp:
+    """A group that blocks has no dead letters, nor has one whose messages come back for ever."""
 
     def __init__(self, groups: Iterable[str], *, dead_letter_queues: Mapping[tuple[str, str], str]) -> None:
         self._queues = {queue for (group, _), queue in dead_letter_queues.items() if group in frozenset(groups)}
 
     def check(self, history: History) -> list[str]:
         return [
-            f"{record.uid} is in {queue}, and its group blocks"
+            f"{record.uid} is in {queue}, and its group gives up nothing"
             for (queue, _), records in final_log(history).items()
             if queue in self._queues
             for record in records

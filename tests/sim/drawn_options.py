@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from cluster.model.values import Exhausted, GroupMode
 from tests.sim.cluster.coordination import NO_FAULTS, CoordinationFaults
 from tests.sim.cluster.links import LinkSpeed
+from tests.sim.drawn_endings import with_endless_groups
 from tests.sim.drawn_filters import with_filters
 from tests.sim.options import Deployment, Fault, LastingFault, Options, OrderedGroup, ServerOptions
 
@@ -123,7 +124,7 @@ def draw_embedded_options(seed: int) -> Options:
         limited_per_second=_limited_per_second(seed),
         is_encrypted=random.Random(f"encryption {seed}").random() < ENCRYPTION_SHARE,
     )
-    return with_filters(options)
+    return with_endless_groups(with_filters(options))
 
 
 def draw_cluster_options(seed: int) -> Options:
@@ -191,7 +192,7 @@ def draw_cluster_options(seed: int) -> Options:
         limited_per_second=_limited_per_second(seed),
         is_encrypted=random.Random(f"encryption {seed}").random() < ENCRYPTION_SHARE,
     )
-    return with_filters(options)
+    return with_endless_groups(with_filters(options))
 
 
 def _topology(seed: int, *, spare_nodes: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cluster.model.values import GroupMode
-from tests.sim.blocked_checkers import BlockingGroupsGiveUpNothing, OthersGoOn, WhatIsBlockedWaits
+from tests.sim.blocked_checkers import NothingIsGivenUp, OthersGoOn, WhatIsBlockedWaits
 from tests.sim.checkers import Checker
 from tests.sim.delay_checkers import ALL_DELAYED
 from tests.sim.delivery_checkers import (
@@ -60,7 +60,8 @@ def checkers_for(
     window_ms = options.server.dedup_window_ms if options.dedup_is_exact else 0
     max_attempts = dict.fromkeys(groups, options.server.max_attempts)
     blocking = options.blocking_groups
-    given_up_after: Mapping[str, float] = {**max_attempts, **dict.fromkeys(blocking, math.inf)}
+    without_letters = options.groups_without_letters
+    given_up_after: Mapping[str, float] = {**max_attempts, **dict.fromkeys(without_letters, math.inf)}
     unnoticed_ms = max(options.contact_ms, options.registration_ttl_ms)
     exclusive = options.ordered(GroupMode.EXCLUSIVE)
     order: dict[str, Any] = {
@@ -105,7 +106,7 @@ def checkers_for(
             NothingAboveTheHighWatermark(),
             FilteredPagesLeaveOutNothing(),
             EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues),
-            BlockingGroupsGiveUpNothing(blocking, dead_letter_queues=dead_letter_queues),
+            NothingIsGivenUp(without_letters, dead_letter_queues=dead_letter_queues),
             OthersGoOn(blocking, dead_letter_queues=dead_letter_queues),
             *OF_WHAT_IS_LEFT,
             KeysAreInOrder(options.ordered(GroupMode.KEY_ORDERED), **order),

@@ -250,6 +250,8 @@ class Options:
     """Messages that may be sent to a topic beside the others, which has a quota."""
     is_encrypted: bool = False
     """Whether all topics are encrypted at rest."""
+    endless_groups: tuple[str, ...] = ()
+    """Those whose messages come back for ever, by their names."""
 
     @property
     def dedup_is_exact(self) -> bool:
@@ -276,6 +278,10 @@ class Options:
     def blocking_groups(self) -> dict[str, OrderedGroup]:
         """By their names."""
         return {group.name: group for group in self.ordered_groups if group.on_exhausted is Exhausted.BLOCK}
+
+    @property
+    def groups_without_letters(self) -> list[str]:
+        return [*self.blocking_groups, *self.endless_groups]
 
     def ordered(self, mode: GroupMode) -> dict[str, OrderedGroup]:
         """The groups of one mode, by their names."""

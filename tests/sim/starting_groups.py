@@ -2,7 +2,7 @@
 
 import msgspec
 
-from cluster.model.values import GroupMode, GroupSettings
+from cluster.model.values import Exhausted, GroupMode, GroupSettings
 from tests.sim.cluster.passing_topic import GROUP as PASSING_GROUP
 from tests.sim.options import Options
 
@@ -18,6 +18,9 @@ def starting_groups(options: Options) -> dict[str, tuple[GroupMode, GroupSetting
     shared = [*options.shared_groups, PASSING_GROUP] if options.deletions else options.shared_groups
     groups = dict.fromkeys(shared, (GroupMode.SHARED, settings))
     groups |= {group.name: (group.mode, group.settings(settings)) for group in options.ordered_groups}
+    for name in options.endless_groups:
+        mode, its_own = groups[name]
+        groups[name] = mode, msgspec.structs.replace(its_own, on_exhausted=Exhausted.RETRY)
     for name, text in options.filters.items():
         mode, its_own = groups[name]
         groups[name] = mode, msgspec.structs.replace(its_own, filter=text or None)

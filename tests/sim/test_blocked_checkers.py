@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cluster.model.values import Exhausted, GroupMode
-from tests.sim.blocked_checkers import BlockingGroupsGiveUpNothing, OthersGoOn, WhatIsBlockedWaits
+from tests.sim.blocked_checkers import NothingIsGivenUp, OthersGoOn, WhatIsBlockedWaits
 from tests.sim.checkers import Checker
 from tests.sim.delivery_checkers import (
     AcknowledgedIsNeverDeliveredAgain,
@@ -105,7 +105,7 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         {**_NO_WAY_OUT, "of another key": [blocked(), OTHER]},
     ),
     (
-        BlockingGroupsGiveUpNothing(BY_KEY, dead_letter_queues=DLQ),
+        NothingIsGivenUp(BY_KEY, dead_letter_queues=DLQ),
         {"no letter": [], "of another group": [log(record(0, "m0"), queue="q.h.dlq")]},
         {"a letter": [LETTER]},
     ),

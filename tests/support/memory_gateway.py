@@ -220,11 +220,14 @@ class MemoryTopics:
         self,
         name: str,
         *,
+        topic_id: str | None = None,
         partitions: int | None = None,
         config: TopicConfig | Callable[[TopicConfig], TopicConfig] | None = None,
         replication_factor: int | None = None,
     ) -> Topic:
         old = self._metadata.topics_by_name[name]
+        if topic_id not in (None, old.id):
+            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "another one has its name")
         if partitions is not None and partitions < old.partitions:
             raise ServerError(ProblemCode.INVALID_FIELD, "partitions cannot be taken away", field="partitions")
         topic = replace(
@@ -298,10 +301,13 @@ class MemoryGroups:
         self,
         name: str,
         *,
+        group_id: str | None = None,
         settings: GroupSettings | Callable[[GroupSettings], GroupSettings],
         dead_letter_sources: tuple[str, ...] | UnsetType | None = UNSET,
     ) -> Group:
         old = self._metadata.groups_by_name[name]
+        if group_id not in (None, old.id):
+            raise ServerError(ProblemCode.GROUP_NOT_FOUND, "another one has its name")
         revised = settings(old.settings) if callable(settings) else settings
         group = replace(old, settings=revised)
         if not isinstance(dead_letter_sources, UnsetType):

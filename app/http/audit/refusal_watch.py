@@ -11,6 +11,7 @@ from acklog.wire.limits import NAME_LENGTH_MAX
 from acklog.wire.problems import ProblemCode
 from app.audit.audit_record import AuditRecord, AuditResult, shown
 from app.auth.principal import Principal
+from app.calls.send_result import SendResult
 from app.calls.settle import Item
 from app.http.audit.act import ACT, Act
 from app.http.audit.problem_facts import ProblemFacts, problem_facts
@@ -39,13 +40,28 @@ class RefusalWatch:
 
     def in_part(self, request: Request, items: Sequence[Item], results: Sequence[ServerError | None]) -> None:
         """Told of what became of several things in one request: of some that are refused the answer is no refusal."""
-        refused = [(item, each) for item, each in zip(items, results, strict=True) if _is_refusal(each)]
-        if not refused or not self._refusals.is_recorded:
-            return
-        item, fault = refused[0]
-        tell_about(request.scope, self._names_of(item), things=len(refused) if len(refused) > 1 else 0)
-        is_answered = all(each is not None for each in results) and results[0] is fault
-        if fault is not None and not is_answered:
+        refused = [
+            (item, each) for item, each in zip(items, results, strict=True) if each is not None and _is_refusal(each)
+        ]
+        if refused and self._refusals.is_recorded:
+            is_answered = all(each is not None for each in results) and results[0] is refused[0][1]
+            names = self._names_of(refused[0][0])
+            self._tell_part(request, names, [fault for _, fault in refused], is_answered=is_answered)
+
+    def sent_in_part(self, request: Request, sent: SendResult) -> None:
+        """Told of messages of one request that are not stored: the same of those that are refused."""
+        refused = [fault for _, fault in sorted(sent.faults.items()) if _is_refusal(fault)]
+        if refused and self._refusals.is_recorded:
+            is_answered = len(sent.faults) == sent.count and sent.first_fault is refused[0]
+            self._tell_part(request, {"queue": sent.topic.name}, refused, is_answered=is_answered)
+
+    def _tell_part(
+        self, request: Request, names: dict[str, str], refused: Sequence[ServerError], *, is_answered: bool
+    ) -> None:
+        """Where it is the answer, `answered` records it."""
+        tell_about(request.scope, names, things=len(refused) if len(refused) > 1 else 0)
+        if not is_answered:
+            fault = refused[0]
             facts = ProblemFacts(fault.code.name, fault.field or "", fault.detail)
             self.refused(request.scope, self._principal(request.scope, request.receive), IN_PART_STATUS, facts)
 
@@ -107,5 +123,5 @@ class RefusalWatch:
             return refused_principal(scope)
 
 
-def _is_refusal(result: ServerError | None) -> bool:
-    return result is not None and result.code is ProblemCode.FORBIDDEN
+def _is_refusal(fault: ServerError) -> bool:
+    return fault.code is ProblemCode.FORBIDDEN

@@ -5,6 +5,8 @@ Whoever reads one has asked before who sends it and whether they may. Its bytes 
 """
 
 import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
 from functools import partial
 
 from starlette.requests import Request
@@ -22,6 +24,8 @@ ADMINISTRATION_BYTES_MAX = 64 * 1024
 # Metadata that is no ASCII is up to three times as long in JSON's escapes; beside it each names a place in a topic.
 COMMIT_BYTES_MAX = COMMITS_MAX * (3 * COMMIT_METADATA_BYTES_MAX + 1024)
 JOIN_BYTES_MAX = 512 * MEMBER_TOPICS_MAX  # a topic's name has at most 249 characters, and there are few patterns
+DROPPED_BYTES_MAX = 16 * 1024 * 1024
+"""Of a body that is too large; who sends more sees that the connection ends."""
 SETTLEMENT_BYTES_MAX = 256 * RECEIPTS_MAX  # a receipt has at most about 100 characters
 
 
@@ -36,21 +40,74 @@ async def read_body(
 ) -> bytes:
     """The whole body, unpacked. Raises ServerError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, BODY_INCOMPLETE, OVERLOADED,
     UNSUPPORTED_MEDIA_TYPE."""
+    _check_declared(headers, bytes_max)
+    if _is_packed(headers):
+        return await _in_time(_read_gzip(request, hold, turns, bytes_max), timeout_ms)
+    return await _in_time(_read_identity(request, hold, bytes_max), timeout_ms)
+
+
+async def read_sent_body(
+    request: Request, headers: RequestHeaders, hold: Hold, *, timeout_ms: int, bytes_max: int
+) -> bytes:
+    """The whole body as it was sent, which is what a signature is of: `unpacked` says what it means. Raises as
+    `read_body`."""
+    _check_declared(headers, bytes_max)
+    _is_packed(headers)
+    return await _in_time(_read_identity(request, hold, bytes_max), timeout_ms)
+
+
+async def unpacked(sent: bytes, headers: RequestHeaders, hold: Hold, turns: Turns, *, bytes_max: int) -> bytes:
+    """Of a body that was sent like that. Raises ServerError REQUEST_TOO_LARGE, BODY_INCOMPLETE, OVERLOADED."""
+    if not _is_packed(headers):
+        return sent
+    grew = partial(_grow_beside, hold, hold.size_bytes)
+    unpacker = GzipUnpacker(bytes_max=bytes_max, too_large=partial(_too_large, bytes_max), grew=grew)
+    await turns.take(unpacker.steps(sent))
+    return unpacker.end()
+
+
+async def drop_rest(request: Request, headers: RequestHeaders, *, timeout_ms: int) -> None:
+    """Of a body that is too large: who still sends would see a connection that is reset, and not the answer. Who asked
+    first whether to send it, or has far too much, is not waited for."""
+    declared = headers.get(b"content-length")
+    is_far_too_large = declared is not None and _content_length(declared) > DROPPED_BYTES_MAX
+    if headers.get(b"expect") is not None or is_far_too_large:
+        return
+    size, more = 0, True
+    with suppress(TimeoutError, ServerError):
+        async with asyncio.timeout(timeout_ms / 1000):
+            while more and size <= DROPPED_BYTES_MAX:
+                part, more = await _next_part(request)
+                size += len(part)
+
+
+def _check_declared(headers: RequestHeaders, bytes_max: int) -> None:
     declared = headers.get(b"content-length")
     if declared is not None and _content_length(declared) > bytes_max:
         raise _too_large(bytes_max)
+
+
+def _is_packed(headers: RequestHeaders) -> bool:
+    """By gzip. Raises ServerError UNSUPPORTED_MEDIA_TYPE."""
     encoding = (headers.get(b"content-encoding") or "identity").strip().lower()
     if encoding not in {"identity", "gzip", "x-gzip"}:
         detail = f"the content encoding {encoding[:50]!r} is not supported, gzip and identity are"
         raise ServerError(ProblemCode.UNSUPPORTED_MEDIA_TYPE, detail, field="Content-Encoding")
+    return encoding != "identity"
+
+
+async def _in_time(reading: Awaitable[bytes], timeout_ms: int) -> bytes:
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            if encoding != "identity":
-                return await _read_gzip(request, hold, turns, bytes_max)
-            return await _read_identity(request, hold, bytes_max)
+            return await reading
     except TimeoutError:
         detail = f"the body did not arrive within {timeout_ms} ms"
         raise ServerError(ProblemCode.REQUEST_TIMEOUT, detail) from None
+
+
+def _grow_beside(hold: Hold, packed_bytes: int, unpacked_bytes: int) -> None:
+    """What was sent is held until the answer, too."""
+    hold.grow_to(packed_bytes + unpacked_bytes)
 
 
 def _content_length(text: str) -> int:

@@ -5,6 +5,7 @@ from starlette.responses import Response
 
 from app.http.answers.receive import RECEIVE_TYPES, LeasedResponse, received_steps
 from app.http.answers.send import send_response
+from app.http.audit.refusal_watch import RefusalWatch
 from app.http.audit.refused_things import tell_about
 from app.http.exchange.caller_standing import CallerStanding
 from app.http.exchange.client_watch import ClientWatch
@@ -24,6 +25,7 @@ from cluster.model.action import Action
 def add_messages(router: Routes, services: HttpServices) -> None:
     settings = services.settings
     callers = services.callers
+    refusals = RefusalWatch(services)
 
     @router.post("/messages", operation_id="sendMessages", tags=["messages"])
     async def send_messages(request: Request) -> Response:
@@ -46,7 +48,10 @@ def add_messages(router: Routes, services: HttpServices) -> None:
             trace_headers = headers.trace()
             if trace_headers is not None:
                 produce.add_trace(trace_headers)
-            return send_response(await services.send.send(produce, principal))
+            sent = await services.send.send(produce, principal)
+            if sent.faults:
+                refusals.sent_in_part(request, sent)
+            return send_response(sent)
 
     @router.get("/messages", operation_id="receiveMessages", tags=["messages"])
     async def receive_messages(request: Request) -> Response:

@@ -49,11 +49,14 @@ class MessageReceiver:
             wait_ms=wait_seconds * 1000,
             visibility_ms=view.visibility_ms,
             auto_ack=False,
+            attempt_id=options.attempt_id or "",
         )
         received = await self._receive.receive(command, principal, patience)
         if received.reason == IN_FLIGHT_LIMIT and received.limit == LIMITS[IN_FLIGHT_LIMIT]:
             _check_is_patient(queue, wait_seconds)
         now_ms = self._clock.now_ms()
+        if received.attempt is not None:  # so that the handles are the same again
+            now_ms, view = received.attempt.received_at_ms, view._replace(visibility_ms=received.attempt.visibility_ms)
         messages = [view.of(message, self._arn_of, now_ms) for message in received.messages]
         return ReceivedMessages(messages=messages, release=lambda: self._receive.release(received))
 

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, Principal
 from app.http.answers.receive import LeasedResponse
 from app.http.exchange.bytes_in_flight import Hold
@@ -16,7 +17,7 @@ from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.request import RequestHeaders
-from app.http.exchange.request_body import read_body
+from app.http.exchange.request_body import drop_rest, read_sent_body, unpacked
 from app.http.exchange.responses import BytesResponse
 from app.http.protocol.short_way import ShortWay
 from app.sqs.calls.call_table import HANDLERS, RECEIVE
@@ -33,7 +34,9 @@ from app.sqs.protocol.sqs_request import TARGET, base_url_of, is_of_sqs, queue_u
 from app.sqs.protocol.sqs_route import ROUTES, UNKNOWN
 from app.sqs.protocol.sqs_tracing import Do, SqsTracing
 from app.sqs.shapes import ReceiveMessageInput
+from app.sqs.signature.refused_sqs_caller import RefusedSqsCallerError
 from app.sqs.sqs_error import SqsError, SqsErrorCode
+from cluster.errors import ServerError
 from cluster.model.sqs_queue import group_name_of
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
@@ -82,7 +85,8 @@ class SqsFrontDoor:
             response = await self._answer(exchange)
         except Exception as error:
             failure = sqs_error_of(error)
-            self._audit.refused(scope, exchange.principal, failure)
+            who = failure.principal if isinstance(failure, RefusedSqsCallerError) else exchange.principal
+            self._audit.refused(scope, who, failure)
             response = exchange.dialect.failure(failure, exchange.request_id)
             del failure  # with its frames it holds the body, and this frame would hold it: nobody would let either go
         await response(scope, receive, send)
@@ -100,13 +104,14 @@ class SqsFrontDoor:
             certificate=exchange.headers.certificate,
         )
         with self._http.bytes_in_flight.hold(ANYONE) as arriving:
-            body = await self._body_of(exchange, arriving)
-            standing = RequestStanding(partial(claim, body), self._http.callers, refusals=(SqsError,))
+            sent = await self._sent_body_of(exchange, arriving)
+            standing = RequestStanding(partial(claim, sent), self._http.callers, refusals=(SqsError,))
             exchange.principal = standing.principal
             hold = self._http.bytes_in_flight.hold(standing.principal)
             arriving.release()  # from here on it is known whose they are
             with hold:
-                hold.take_whole(len(body))
+                hold.take_whole(len(sent))
+                body = await unpacked(sent, exchange.headers, hold, self._http.turns, bytes_max=BODY_BYTES_MAX)
                 asked = await exchange.asked(body)
                 _check_size(asked.operation, body)
                 self._refuse_links(exchange, asked)
@@ -119,16 +124,15 @@ class SqsFrontDoor:
             return await do(trace)
         return await self._tracing.recorded(exchange.scope, asked.operation, trace, do)
 
-    async def _body_of(self, exchange: "_Exchange", hold: Hold) -> bytes:
+    async def _sent_body_of(self, exchange: "_Exchange", hold: Hold) -> bytes:
         """Raises ServerError."""
-        return await read_body(
-            exchange.request,
-            exchange.headers,
-            hold,
-            self._http.turns,
-            timeout_ms=self._http.settings.body_timeout_ms,
-            bytes_max=BODY_BYTES_MAX,
-        )
+        request, headers, timeout_ms = exchange.request, exchange.headers, self._http.settings.body_timeout_ms
+        try:
+            return await read_sent_body(request, headers, hold, timeout_ms=timeout_ms, bytes_max=BODY_BYTES_MAX)
+        except ServerError as error:
+            if error.code is ProblemCode.REQUEST_TOO_LARGE:
+                await drop_rest(request, headers, timeout_ms=timeout_ms)
+            raise
 
     def _context(
         self, exchange: "_Exchange", asked: AskedCall, principal: Principal, trace: Mapping[str, str]
@@ -162,6 +166,7 @@ class SqsFrontDoor:
         route = ROUTES[asked.operation]
         do = partial(HANDLERS[asked.operation], asked.input, context)
         result = await self._audit.done(exchange.scope, route, context.principal, asked.input, do)
+        self._audit.refused_in_part(exchange.scope, context.principal, getattr(result, "failed", None) or ())
         body = await exchange.dialect.answer(asked.operation, result, exchange.request_id)
         return BytesResponse(body, OK, {REQUEST_ID: exchange.request_id}, exchange.dialect.media_type)
 

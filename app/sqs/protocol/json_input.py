@@ -22,6 +22,8 @@ def parse_json(operation: str, body: bytes) -> msgspec.Struct:
     """The call's input; an empty body says nothing, and members that nobody knows are passed over. Raises SqsError
     SERIALIZATION, MISSING_PARAMETER."""
     try:
+        if not body.isascii():
+            body.decode()  # also what nobody knows, which is passed over unread
         found: msgspec.Struct = _DECODERS[operation].decode(body or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise input_fault(error) from None

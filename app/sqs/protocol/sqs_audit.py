@@ -1,6 +1,6 @@
 """Calls of SQS in the audit log: administrative ones as acts, and whatever is refused."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -13,10 +13,12 @@ from app.auth.principal import Principal
 from app.http.audit.act import ACT, Act
 from app.http.audit.problem_facts import ProblemFacts
 from app.http.audit.refusal_watch import RefusalWatch
+from app.http.audit.refused_things import tell_about
 from app.http.audit.request_facts import facts_of
 from app.http.exchange.http_services import HttpServices
 from app.sqs.protocol.failures import sqs_error_of
 from app.sqs.protocol.sqs_route import SqsRoute
+from app.sqs.shapes import FailedEntry
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.errors import ServerError
 
@@ -38,6 +40,7 @@ ASKED = frozenset({"Attributes", "Tags", "TagKeys", "Label", "AWSAccountIds", "A
 """Of a call's input: what is to be done. Nothing of it is a message."""
 
 OK = 200
+_DENIED = SqsErrorCode.ACCESS_DENIED.value.code
 
 
 class SqsAudit:
@@ -67,6 +70,13 @@ class SqsAudit:
             raise
         await act.end(OK, ProblemFacts())
         return result
+
+    def refused_in_part(self, scope: Scope, principal: Principal, failed: Sequence[FailedEntry]) -> None:
+        """Told of the entries of a batch that failed: the answer is none that is refused."""
+        refused = [entry for entry in failed if entry.code == _DENIED]
+        if refused:
+            tell_about(scope, {}, things=len(refused) if len(refused) > 1 else 0)
+            self._watch.refused(scope, principal, OK, ProblemFacts(_DENIED, detail=shown(refused[0].message or "")))
 
     def refused(self, scope: Scope, principal: Principal | None, error: SqsError) -> None:
         """Told of each failure; most are no refusals."""

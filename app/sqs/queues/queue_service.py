@@ -135,15 +135,19 @@ class QueueService:
         await self._update(queue, revised)
 
     async def _change_topic_and_group(self, queue: Queue, given: Mapping[str, str]) -> None:
+        """Raises ServerError TOPIC_NOT_FOUND, GROUP_NOT_FOUND: the queue is gone, also where it was made anew."""
         if queue_plan.changed_topic_config(queue.topic.config, given) != queue.topic.config:
             await self._gateway.topics.update(
-                queue.name, config=lambda config: queue_plan.changed_topic_config(config, given)
+                queue.name,
+                topic_id=queue.topic.id,
+                config=lambda config: queue_plan.changed_topic_config(config, given),
             )
         target = self._maker.dead_letter_topic(given)
         sources = (queue.name,) if target is not None else None
         if given.keys() & {"VisibilityTimeout", "RedrivePolicy"}:
             await self._gateway.groups.update(
                 queue.group.name,
+                group_id=queue.group.id,
                 settings=lambda settings: queue_plan.changed_group_settings(settings, given, dead_letter_topic=target),
                 dead_letter_sources=sources if "RedrivePolicy" in given else UNSET,
             )

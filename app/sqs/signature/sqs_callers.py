@@ -12,10 +12,12 @@ from app.auth.access_key import AccessKey
 from app.auth.callers import Callers
 from app.auth.client_certificate import ClientCertificate
 from app.auth.principal import Principal
+from app.auth.refused_caller import RefusedCallerError
 from app.sqs.signature.header_signature import header_signature
 from app.sqs.signature.query_parameters import QueryParameters, query_parameters
 from app.sqs.signature.query_signature import ALGORITHM_PARAMETER, query_signature
 from app.sqs.signature.received_request import ReceivedRequest
+from app.sqs.signature.refused_sqs_caller import RefusedSqsCallerError
 from app.sqs.signature.shown_signature import ALGORITHM, ShownSignature
 from app.sqs.signature.signature_check import check_signature
 from app.sqs.signature.signing_keys import SigningKeys
@@ -126,6 +128,8 @@ def _refuse_version_2(form: bytes) -> None:
 
 def _translated(error: ServerError) -> SqsError:
     """What `Callers` raises."""
+    if isinstance(error, RefusedCallerError):
+        return RefusedSqsCallerError(SqsErrorCode.EXPIRED_TOKEN, _EXPIRED, error.principal)
     if error.code is ProblemCode.TOKEN_EXPIRED:
         return SqsError(SqsErrorCode.EXPIRED_TOKEN, _EXPIRED)
     if error.code is ProblemCode.UNAUTHENTICATED:

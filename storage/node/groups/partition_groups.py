@@ -25,9 +25,11 @@ from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.groups.given_up_figures import GivenUpFigures, LossCause
 from storage.node.groups.group_positions import position_of
+from storage.node.groups.lease_reader import LeaseReader
 from storage.node.groups.leased_receives import NOTHING, LeasedReceives, Share, item_of
 from storage.node.groups.owned_receives import OwnedReceives, OwnedShare
 from storage.node.groups.partition_walls import PartitionWalls
+from storage.node.groups.repeated_receives import RepeatedReceives
 from storage.node.groups.start_positions import StartPositions
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
@@ -80,6 +82,7 @@ class PartitionGroups:
             host, delivery, reader, steps, clock=clock, settings=settings, on_returned=on_returned
         )
         self._owned = OwnedReceives(self._receives, delivery, steps, clock=clock, on_returned=self.something_returned)
+        self.repeated = RepeatedReceives(delivery, LeaseReader(host, reader, clock), steps, clock)
         self.start_positions = StartPositions(host)
         self._steps = steps
         self._walls = walls
@@ -170,6 +173,7 @@ class PartitionGroups:
         """Forget a deleted group, durably."""
         await self._delivery.commit(GroupRemoved(group_id))
         self._owned.forget(group_id)
+        self.repeated.forget(group_id)
         self.serving_turns.pop(group_id, None)
         self._walls.forget(group_id)
 

@@ -46,9 +46,11 @@ class Received(Asked):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled(Asked):
-    """`received` is the answer that the handle came with."""
+    """`received` is the answer that the handle came with: it may have another copy of the same body, where the answer
+    to a send was lost."""
 
     body: str
+    message_id: str
     received: Received
     outcome: Outcome
     is_delete: bool
@@ -142,8 +144,7 @@ class QueueJudge:
         gone_at_s: dict[tuple[str, str], float] = {}
         for each in deletions:
             if self._is_fifo or not self._may_have_been_received_again(each):
-                [message_id] = [got.message_id for got in each.received.messages if got.body == each.body]
-                key = (each.body, message_id)
+                key = (each.body, each.message_id)
                 gone_at_s[key] = min(each.ended_s, gone_at_s.get(key, inf))
         return [
             f"{message.body} was received again after it was deleted"
@@ -167,21 +168,21 @@ class QueueJudge:
         returned_at_s: dict[str, float] = defaultdict(lambda: inf)
         settled_from_s: dict[tuple[int, str], float] = {}
         for each in self._history.settlements:
-            key = (id(each.received), each.body)
+            key = (id(each.received), each.message_id)
             settled_from_s[key] = min(each.began_s, settled_from_s.get(key, inf))
             if not each.is_delete:
-                unit = self._unit(each.body)
+                unit = self._unit(each)
                 returned_at_s[f"{id(each.received)} {unit}"] = each.began_s
         found: list[str] = []
         last: dict[str, Received] = {}
         for receive in sorted(self._receives, key=lambda each: each.ended_s):
-            for unit in {self._unit(message.body) for message in receive.messages}:
+            for unit in {self._unit(message) for message in receive.messages}:
                 before = last.get(unit)
                 last[unit] = receive
                 if before is None or self._may_be_over(before, receive):
                     continue
-                mine = [message.body for message in before.messages if self._unit(message.body) == unit]
-                was_free = all(settled_from_s.get((id(before), body), inf) < receive.ended_s for body in mine)
+                mine = [message.message_id for message in before.messages if self._unit(message) == unit]
+                was_free = all(settled_from_s.get((id(before), each), inf) < receive.ended_s for each in mine)
                 was_returned = returned_at_s[f"{id(before)} {unit}"] < receive.ended_s
                 if not (was_free or was_returned or self._was_faulted(before.began_s, receive.ended_s)):
                     found.append(f"{unit} was received while it was hidden")
@@ -191,8 +192,9 @@ class QueueJudge:
         """The visibility timeout of the lease that was made first: which of them it was may be unknown."""
         return max(one.ended_s - other.began_s, other.ended_s - one.began_s) >= self._visibility_s
 
-    def _unit(self, body: str) -> str:
-        return place_of(body)[0] if self._is_fifo else body
+    def _unit(self, message: Got | Settled) -> str:
+        """A standard queue has two messages of a body whose send was answered the second time only."""
+        return place_of(message.body)[0] if self._is_fifo else message.message_id
 
     def _was_faulted(self, from_s: float, to_s: float) -> bool:
         return any(fault.began_s < to_s and fault.ended_s > from_s for fault in self._history.faults)

@@ -203,6 +203,7 @@ class QueueLoad:
         self.history.settled(
             Settled(
                 body=message.body,
+                message_id=message.message_id,
                 received=received,
                 outcome=outcome,
                 is_delete=is_delete,

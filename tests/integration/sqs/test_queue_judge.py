@@ -34,10 +34,13 @@ class Told:
         self.history.received(received)
         return received
 
-    def settle(self, at_s: float, received: Received, body: str, *, is_delete: bool = True) -> None:
+    def settle(
+        self, at_s: float, received: Received, body: str, *, message_id: str = "", is_delete: bool = True
+    ) -> None:
         self.history.settled(
             Settled(
                 body=body,
+                message_id=message_id or body,
                 received=received,
                 outcome=Outcome.OK,
                 is_delete=is_delete,
@@ -141,3 +144,23 @@ def test_out_of_order_within_an_answer() -> None:
     told.send(1, B)
     told.receive(2, B, A)
     assert len(told.faults()) == 2
+
+
+def test_two_messages_of_one_body_are_two() -> None:
+    """A standard queue has them where the answer to a send was lost."""
+    told = Told()
+    told.send(0, A, "one", outcome=Outcome.UNKNOWN)
+    told.send(1, A, "two")
+    copies = tuple(Got(body=A, message_id=each, attempt=1) for each in ("one", "two"))
+    both = Received(messages=copies, began_s=2, ended_s=3)
+    told.history.received(both)
+    told.settle(4, both, A, message_id="one")
+    told.receive(20, A, message_id="two")
+    assert told.faults(is_fifo=False) == []
+    told.receive(21, A, message_id="two")
+    assert told.faults(is_fifo=False) == ["two was received while it was hidden"]
+    told.receive(50, A, message_id="one")
+    assert told.faults(is_fifo=False) == [
+        f"{A} was received again after it was deleted",
+        "two was received while it was hidden",
+    ]

@@ -151,8 +151,9 @@ class NamedTopic:
         return document
 
     def _note(self, number: _Number, document: dict[str, Any], began_ms: float, *, is_first: bool) -> None:
-        """What was tried before may be stored from then, whoever has the name now."""
-        later = [each.epoch for each in self._openings if each.epoch > number.epoch and each.answered_ms <= began_ms]
+        """What was tried before may be stored from then, whoever has the name now. Of one millisecond nobody knows what
+        was first."""
+        later = [each.epoch for each in self._openings if each.epoch > number.epoch and each.answered_ms < began_ms]
         if is_first and later:
             self.violations.append(f"a send of epoch {number.epoch} was taken though {max(later)} had been opened")
         self._stored[number] = document["partition"], document["offset"]

@@ -411,6 +411,23 @@ def test_what_is_acknowledged_by_being_sent_is_asked_for_at_one_node_after_the_o
     with_world(main)
 
 
+def test_what_was_received_before_is_asked_for_at_every_node_before_anything_new() -> None:
+    """A node that is away for a moment might have it: what another one has must not overtake that."""
+
+    async def main(world: World) -> None:
+        world.nodes[3].faults = [unavailable()]
+        world.cluster.later(300, world.nodes[3].faults.clear)
+        request = msgspec.structs.replace(world.request(), attempt_id="a")
+        assert (await world.polls.ask_for_repeated(request)).messages == []
+        for node in world.nodes.values():
+            assert {each.max_messages for each in node.requests} == {0}
+        world.nodes[3].faults = [unavailable()]
+        with pytest.raises(ServerError, match="moved"):
+            await world.polls.ask_for_repeated(request)
+
+    with_world(main)
+
+
 def test_a_node_is_asked_for_the_rest_as_the_request_says() -> None:
     """Whatever is added to a request reaches every node."""
     names = ReceiveRequest.__struct_fields__

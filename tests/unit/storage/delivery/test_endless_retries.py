@@ -84,6 +84,37 @@ def test_the_next_leader_goes_on() -> None:
     assert bench.ack(after[1]) == [None]
 
 
+def test_after_a_failover_a_receipt_of_the_last_attempt_is_good_until_there_is_a_newer_one() -> None:
+    """What tells receipts of the last attempt apart goes with the leader (rules R22 and R26). So an earlier one of them
+    may say that the work was done, which is as true; but nobody gets another lease by it, nor has one taken away."""
+    bench = bench_of()
+    earlier = leases_of(bench, 4)
+    [newest] = bench.receive()
+    bench.fail_over()
+    assert bench.ack(earlier[0]) == [ProblemCode.RECEIPT_STALE], "it was not the last attempt"
+    assert bench.extend(*earlier[1:], newest, visibility_ms=50) == [ProblemCode.RECEIPT_STALE] * 4
+    [now] = bench.receive()
+    assert bench.ack(*earlier, newest) == [ProblemCode.RECEIPT_STALE] * 5
+    assert bench.nack(*earlier, newest) == [ProblemCode.RECEIPT_STALE] * 5
+    assert bench.extend(*earlier, newest, visibility_ms=50) == [ProblemCode.RECEIPT_STALE] * 5
+    assert bench.state(0) == "leased"
+    bench.nack(now)
+    assert bench.ack(*earlier, newest) == [ProblemCode.RECEIPT_STALE] * 5
+    bench.fail_over()
+    assert bench.ack(newest) == [ProblemCode.RECEIPT_STALE]
+    assert bench.ack(now) == [None]
+
+
+def test_after_a_failover_an_earlier_receipt_of_the_last_attempt_may_say_that_it_is_done() -> None:
+    bench = bench_of()
+    earlier = leases_of(bench, 4)
+    [newest] = bench.receive()
+    bench.fail_over()
+    assert bench.ack(earlier[-1]) == [None]
+    assert bench.state(0) == "done"
+    assert bench.ack(newest) == [None]
+
+
 @pytest.mark.parametrize("maxima", [(5, 2, 5), (5, 1, 3), (2, 5, 2)])
 def test_no_receipt_comes_twice_when_the_maximum_changes(maxima: tuple[int, ...]) -> None:
     bench = bench_of()

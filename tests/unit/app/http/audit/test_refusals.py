@@ -158,6 +158,27 @@ async def test_a_refused_batch_says_how_many_and_of_what(serve: Any) -> None:
         assert (await records_of(client))[-1]["names"] == {"topic": "salaries", "group": "g"}
 
 
+async def test_messages_that_say_what_their_sender_may_not_are_told(serve: Any) -> None:
+    """By 207 somebody could try out which origins are believed."""
+    async with serve(audited_world()) as client:
+        claim = {"body": 1, "headers": {"acklog-dead-letter-topic": "salaries"}}
+        plain = {"body": 1}
+        for messages, status, count in (
+            ([plain, claim, claim], 207, 2),
+            ([claim, plain], 207, 0),
+            ([claim, claim], 403, 2),
+            ([claim], 403, 0),
+        ):
+            body = {"queue": "orders", "messages": messages}
+            answer = await client.post("/messages", json=body, headers=bearer(PRODUCER))
+            assert answer.status_code == status, answer.text
+            record = (await records_of(client))[-1]
+            assert (record["operation"], record["status"], record.get("count", 0)) == ("sendMessages", status, count)
+            assert (record["names"], record["code"]) == ({"queue": "orders"}, "FORBIDDEN")
+            assert record["principal"]["name"] == "producer"
+        assert len(await records_of(client, "&result=refused")) == 4
+
+
 @pytest.mark.parametrize("path", ["", "/partitions/0", "/partitions/0/records"])
 async def test_what_the_audit_log_itself_needs(serve: Any, path: str) -> None:
     async with serve(audited_world()) as client:

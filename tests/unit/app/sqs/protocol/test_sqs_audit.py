@@ -2,15 +2,28 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from acklog.wire.problems import ProblemCode
 from app.configuration.server_settings import Settings
+from app.http.application import create_server_app
+from app.http.exchange.http_services import HttpServices
+from app.http.protocol.front_doors import FrontDoor
+from app.sqs.protocol.failures import sqs_error_of
+from app.sqs.protocol.front_door import SqsFrontDoor
 from app.sqs.protocol.sqs_route import ROUTES
+from app.sqs.signature.sqs_callers import SqsCallers
+from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.errors import ServerError
 from cluster.model.internal_topics import AUDIT_TOPIC
+from tests.support.aws_signer import AwsSigner
+from tests.support.memory_gateway import MemoryWorld
+from tests.support.sqs_access import KEY_ID, SECRET
+from tests.support.sqs_fakes import FakeSqs
+from tests.unit.app.conftest import client_of
 from tests.unit.app.http.audit.audited_world import ADMIN, PRODUCER, UNKNOWN, bearer, records_of, token_table
 from tests.unit.app.sqs.protocol.sqs_server import URL, SqsServer, json_error, sqs_server, xml_error
 from tests.unit.app.sqs.protocol.test_every_call import ROWS
@@ -79,6 +92,60 @@ async def test_a_refusal_is_recorded_once(mode: str) -> None:
         found = await records_of(server.client, "&result=refused")
     said = [(each["operation"], each.get("principal", {}).get("name"), each["code"]) for each in found]
     assert said == [("sqs.DeleteQueue", "producer", "AccessDenied"), ("sqs.SendMessage", None, "InvalidClientTokenId")]
+
+
+@pytest.mark.parametrize(
+    ("operation", "what", "entry"),
+    [
+        ("SendMessageBatch", "MessageBody", {}),
+        ("DeleteMessageBatch", "ReceiptHandle", {}),
+        ("ChangeMessageVisibilityBatch", "ReceiptHandle", {"VisibilityTimeout": 1}),
+    ],
+)
+async def test_entries_of_a_batch_that_are_refused_are_recorded(operation: str, what: str, entry: Any) -> None:
+    async with audited("on") as server:
+        faults = server.fake.messages.faults
+        faults["mine"] = sqs_error_of(ServerError(ProblemCode.FORBIDDEN, "not yours"))
+        faults["odd"] = SqsError(SqsErrorCode.INVALID_MESSAGE_CONTENTS, "odd")
+        for texts, count in ((["a", "mine", "mine", "odd"], 2), (["mine"], 0), (["a", "odd"], None)):
+            entries = [{"Id": str(number), what: each, **entry} for number, each in enumerate(texts)]
+            answer = await server.json(operation, {"QueueUrl": URL, "Entries": entries}, headers=bearer(ADMIN))
+            assert answer.status_code == 200
+            found = await records_of(server.client, "&result=refused")
+            if count is not None:
+                record = found[-1]
+                assert (record["operation"], record["status"], record.get("count", 0)) == (
+                    f"sqs.{operation}",
+                    200,
+                    count,
+                )
+                assert (record["code"], record["detail"]) == ("AccessDenied", "not yours")
+                assert record["names"] == {"topic": "orders", "group": "sqs.orders"}
+        assert len(found) == 2
+
+
+async def test_whose_access_key_it_was_that_has_ended() -> None:
+    world, fake = MemoryWorld(Settings(audit="on"), token_table()), FakeSqs()
+    assert world.gateway.tokens is not None
+    ended = datetime.fromtimestamp(world.clock.now_ms() / 1000, UTC).isoformat()
+    keys = [{"id": KEY_ID, "secret": SECRET}]
+    late = {"name": "late", "token": "a-late-token-0123456789", "roles": ["producer"], "expiresAt": ended}
+    world.gateway.tokens.adopt(token_table([{**late, "accessKeys": keys}]))
+
+    def make(http: HttpServices) -> FrontDoor:
+        return SqsFrontDoor(http, fake.services, SqsCallers(http.callers, http.gateway.clock))
+
+    async with client_of(create_server_app(world.gateway, [make]).asgi) as client:
+        signer = AwsSigner(KEY_ID, SECRET, now_ms=world.clock.now_ms())
+        call = signer.signed(headers=[("X-Amz-Target", "AmazonSQS.SendMessage")], body=b"{}")
+        signed = {name.decode(): value.decode() for name, value in call.headers}
+        target = {"X-Amz-Target": "AmazonSQS.SendMessage"}
+        for headers in (signed, {**target, **bearer("a-late-token-0123456789")}):
+            answer = await client.post("/", content=call.body, headers=headers)
+            assert json_error(answer)[:2] == (403, "ExpiredTokenException")
+        found = await records_of(client, "&result=refused")
+    assert [each["principal"]["name"] for each in found] == ["late", "late"]
+    assert [each["code"] for each in found] == ["ExpiredToken", "ExpiredToken"]
 
 
 async def test_what_is_no_refusal_is_none() -> None:

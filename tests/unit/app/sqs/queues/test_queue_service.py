@@ -10,6 +10,7 @@ from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, Principal
 from app.auth.right import Effect, Right
 from app.auth.rights import rights_of
+from app.sqs.protocol.failures import sqs_error_of
 from app.sqs.queues.access_policy import ACTIONS, LABEL_LENGTH_MAX, STATEMENTS_MAX
 from app.sqs.queues.page_tokens import name_of_token, token_of
 from app.sqs.queues.queue_service import QueueService
@@ -356,6 +357,37 @@ def test_who_completes_a_queue_late_undoes_nothing_that_was_set_since() -> None:
         late.store.meanwhile = [None, complete_and_change]  # between its claim and what it does by that
         await late.queues.create("orders", given, {}, ANYONE)
         assert await other.queues.attributes("orders", list(changed), ANYONE) == changed
+
+    with_gateways(2, main)
+
+
+@pytest.mark.parametrize(
+    ("changed", "steps_before", "code"),
+    [
+        ({"DelaySeconds": "9"}, 0, ProblemCode.TOPIC_NOT_FOUND),
+        ({"VisibilityTimeout": "9"}, 0, ProblemCode.GROUP_NOT_FOUND),
+        ({"DelaySeconds": "9", "VisibilityTimeout": "9"}, 1, ProblemCode.GROUP_NOT_FOUND),
+    ],
+)
+def test_a_change_of_what_was_made_anew_meanwhile_changes_nothing_of_that(
+    changed: dict[str, str], steps_before: int, code: ProblemCode
+) -> None:
+    async def main(world: QueueGateways, gateways: list[QueueGateway]) -> None:
+        late, other = gateways
+        asked = ["DelaySeconds", "VisibilityTimeout", "LastModifiedTimestamp"]
+        await late.queues.create("orders", {}, {}, ANYONE)
+
+        async def make_anew() -> None:
+            await other.queues.delete("orders", ANYONE)
+            await other.queues.create("orders", {}, {}, ANYONE)
+
+        late.store.meanwhile = [*[None] * steps_before, make_anew]
+        with pytest.raises(ServerError) as caught:
+            await late.queues.set_attributes("orders", changed, ANYONE)
+        assert caught.value.code is code
+        assert sqs_error_of(caught.value).code is SqsErrorCode.QUEUE_DOES_NOT_EXIST
+        found = await other.queues.attributes("orders", asked, ANYONE)
+        assert (found["DelaySeconds"], found["VisibilityTimeout"]) == ("0", "30")
 
     with_gateways(2, main)
 

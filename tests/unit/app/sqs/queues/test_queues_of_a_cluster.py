@@ -130,6 +130,22 @@ def test_how_many_messages_there_are() -> None:
     on_a_bench(main)
 
 
+def test_what_waits_behind_another_message_of_its_group_counts_as_visible() -> None:
+    """Also what was given out behind one that failed: it is with nobody any more."""
+
+    async def main(bench: Bench) -> None:
+        await bench.queues.create("orders.fifo", {"FifoQueue": "true"}, {}, ANYONE)
+        await bench.send("orders.fifo", 1, 2, 3, key="a")
+        await bench.until("orders.fifo", (3, 0, 0))
+        found = await bench.receive("orders.fifo", 2)
+        await bench.until("orders.fifo", (1, 2, 0))
+        await bench.settle("nack", found[:1], delaySeconds=60)
+        await bench.until("orders.fifo", (2, 1, 0))
+        assert await bench.receive("orders.fifo") == []
+
+    on_a_bench(main)
+
+
 def test_a_queue_is_emptied_once_a_minute() -> None:
     async def main(bench: Bench) -> None:
         await bench.queues.create("orders", {}, {}, ANYONE)
