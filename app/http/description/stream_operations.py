@@ -9,7 +9,8 @@ from app.http.parsing.json_schema import Schema
 from app.http.parsing.tail import TAIL_QUERY
 
 _P = ProblemCode
-_EVENTS: dict[str, Schema] = {EVENT_STREAM: {"type": "string"}}
+# Without a type: readers of this document disagree whether it is of the stream, which is a text, or of each event.
+_EVENTS: dict[str, Schema] = {EVENT_STREAM: {"description": "Events with `id`, `event` and `data`, which is JSON"}}
 _OF_STREAMS = (*WITH_TOKEN, _P.NOT_ACCEPTABLE, _P.INVALID_NAME, _P.TOO_MANY_WATCHERS, _P.SHUTTING_DOWN)
 
 STREAM_OPERATIONS: dict[str, Operation] = {
