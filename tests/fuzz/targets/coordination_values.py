@@ -14,6 +14,7 @@ from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
 from cluster.metadata.token_state import TokenState
+from cluster.metadata.topic_changes import TopicChanges
 from cluster.model import keys
 from cluster.model.action import Action
 from cluster.model.codec import decode, encode, encode_instead
@@ -78,7 +79,7 @@ def _read(data: bytes) -> None:
 def _followers() -> list[Callable[[Event], object]]:
     """What feeds on the store: values that are not understood do not show, and stop nobody."""
     return [
-        MetadataState().apply,
+        MetadataState(TopicChanges()).apply,
         ProducerState().apply,
         QueueState().apply,
         RecurringState().apply,
