@@ -44,10 +44,12 @@ class RefusalWatch:
             return
         item, fault = refused[0]
         tell_about(request.scope, self._names_of(item), things=len(refused) if len(refused) > 1 else 0)
-        is_answered = all(each is not None for each in results) and results[0] is fault
-        if fault is not None and not is_answered:
+        is_whole = all(each is not None for each in results)
+        if fault is not None and not (is_whole and results[0] is fault):
             facts = ProblemFacts(fault.code.name, fault.field or "", fault.detail)
-            self.refused(request.scope, self._principal(request.scope, request.receive), IN_PART_STATUS, facts)
+            first = results[0]
+            status = first.code.status if is_whole and first is not None else IN_PART_STATUS
+            self.refused(request.scope, self._principal(request.scope, request.receive), status, facts)
 
     def page_refused(self, address: str, fault: ServerError) -> None:
         """Told of requests of other sites' pages, which no application ever sees."""
