@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cluster.metadata.topic_changes import TopicChanges
+from cluster.metadata.changed_topics import ChangedTopics
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
@@ -19,7 +19,7 @@ class MetadataState:
     newer version's): they do not show.
     """
 
-    def __init__(self, topic_changes: TopicChanges, items: Iterable[KeyValue] = ()) -> None:
+    def __init__(self, topic_changes: ChangedTopics, items: Iterable[KeyValue] = ()) -> None:
         self._topic_changes = topic_changes
         self.undecodable: dict[str, str] = {}
         self._topics: dict[str, Topic] = {}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from cluster.backoff import Backoff
+from cluster.metadata.changed_topics import ChangedTopics
 from cluster.metadata.follow import follow
 from cluster.metadata.listeners import Listeners
 from cluster.metadata.metadata_state import MetadataState
@@ -19,7 +20,6 @@ from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
 from cluster.metadata.token_state import TokenState
-from cluster.metadata.topic_changes import TopicChanges
 from cluster.model import keys
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
 from cluster.ports.clock import Clock
@@ -52,7 +52,7 @@ class MetadataView:
         self._store = store
         self._clock = clock
         self._settings = settings or MetadataViewSettings()
-        self.topic_changes = TopicChanges()
+        self.topic_changes = ChangedTopics()
         self._state = MetadataState(self.topic_changes)
         self._steering = SteeringState()
         self._producers = ProducerState()

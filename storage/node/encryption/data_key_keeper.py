@@ -123,7 +123,7 @@ class DataKeyKeeper:
         changes = self._metadata.topic_changes
         changed, self._heeded_changes = changes.since(self._heeded_changes), changes.number
         if changed is None:
-            changed = list({*self._heeded, *(topic.id for topic in self._metadata.topics())})
+            changed = sorted({*self._heeded, *(topic.id for topic in self._metadata.topics())})
         for topic_id in changed:
             topic = self._metadata.topic_by_id(topic_id)
             if topic is None:

@@ -6,6 +6,7 @@ from typing import cast
 import msgspec
 
 from app.auth.stored_tokens import StoredTokens, principal_of_stored
+from cluster.metadata.changed_topics import ChangedTopics
 from cluster.metadata.metadata_state import MetadataState
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.producer_state import ProducerState
@@ -14,7 +15,6 @@ from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
 from cluster.metadata.token_state import TokenState
-from cluster.metadata.topic_changes import TopicChanges
 from cluster.model import keys
 from cluster.model.action import Action
 from cluster.model.codec import decode, encode, encode_instead
@@ -79,7 +79,7 @@ def _read(data: bytes) -> None:
 def _followers() -> list[Callable[[Event], object]]:
     """What feeds on the store: values that are not understood do not show, and stop nobody."""
     return [
-        MetadataState(TopicChanges()).apply,
+        MetadataState(ChangedTopics()).apply,
         ProducerState().apply,
         QueueState().apply,
         RecurringState().apply,

@@ -1,12 +1,12 @@
 """Who keeps something about each topic hears which ones have changed, or that all may have."""
 
-from cluster.metadata.topic_changes import KEPT_MAX, TopicChanges
+from cluster.metadata.changed_topics import KEPT_MAX, ChangedTopics
 from cluster.model.values import TopicConfig
 from tests.unit.cluster.conftest import Catalogue
 
 
 def test_each_topic_once_the_latest_first() -> None:
-    changes = TopicChanges()
+    changes = ChangedTopics()
     for topic_id in "abcab":
         changes.note(topic_id)
     assert changes.since(0) == ["b", "a", "c"]
@@ -15,7 +15,7 @@ def test_each_topic_once_the_latest_first() -> None:
 
 
 def test_who_has_missed_too_many_looks_at_all() -> None:
-    changes = TopicChanges()
+    changes = ChangedTopics()
     for number in range(KEPT_MAX):
         changes.note(str(number))
     assert len(changes.since(0) or []) == KEPT_MAX
@@ -25,7 +25,7 @@ def test_who_has_missed_too_many_looks_at_all() -> None:
 
 
 def test_all_may_have_changed_once_track_was_lost() -> None:
-    changes = TopicChanges()
+    changes = ChangedTopics()
     changes.note("a")
     before = changes.number
     changes.lose_track()

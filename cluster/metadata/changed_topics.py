@@ -6,7 +6,7 @@ KEPT_MAX = 1_000
 """Topics whose last change is remembered. Who has missed more looks at all of them."""
 
 
-class TopicChanges:
+class ChangedTopics:
     """`number` counts the changes."""
 
     def __init__(self) -> None:
