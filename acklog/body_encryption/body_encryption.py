@@ -122,7 +122,7 @@ class BodyEncryption:
                 return
             detail = f'a message of {topic!r} is not encrypted: clear_messages="accept" takes such ones, too'
             raise MessageInClear(detail)
-        envelope = _envelope(topic, b64decode(message.base64_body or ""))
+        envelope = _envelope(topic, message.base64_body or "")
         self._check_place(topic, envelope)
         cipher = self._cipher_of(envelope, failures)
         try:
@@ -187,8 +187,9 @@ def _content_of(body: Any, content_type: str | None) -> tuple[bytes, str | None]
         raise InvalidArgument(f"the message cannot be JSON: {error}", field="body") from error
 
 
-def _envelope(topic: str, body: bytes) -> BodyEnvelope:
+def _envelope(topic: str, base64_body: str) -> BodyEnvelope:
+    """Raises DecryptionFailed."""
     try:
-        return parse(body)
+        return parse(b64decode(base64_body, validate=True))
     except ValueError as error:
         raise DecryptionFailed(f"a message of {topic!r} says that it is encrypted and is not: {error}") from None

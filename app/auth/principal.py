@@ -131,6 +131,10 @@ class Principal:
     def refuses_group(self, action: Action, group: str) -> bool:
         return self.rights.groups.of(group) & action.bit == 0
 
+    def refuses_every_topic(self, action: Action) -> bool:
+        """As `may_on_every_topic` says, where that is needed and missed is a refusal."""
+        return not self.may_on_every_topic(action)
+
     def topic_patterns(self, action: Action) -> tuple[str, ...] | None:
         """The topics that the token may do this with, as patterns to be kept; None: every one. Raises ServerError
         FORBIDDEN where some of that is denied, which patterns do not say."""

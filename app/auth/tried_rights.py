@@ -72,6 +72,11 @@ class TriedPrincipal(Principal):
             self._refuse(action, "a group named by an id")
         return False
 
+    def refuses_every_topic(self, action: Action) -> bool:
+        if Principal.refuses_every_topic(self.strict(), action):
+            self._refuse(action, "every topic")
+        return False
+
     def topic_patterns(self, action: Action) -> tuple[str, ...] | None:
         return None
 

@@ -18,6 +18,10 @@ class KeyRingSettings:
     """Least time from one look to the next, whoever wants it: strangers name keys that there are not as often as they
     like, and the issuer must not hear of it as often."""
 
+    told_ms: int = 2_000
+    """How long it counts at least that a look has found no such key, however soon the next one may begin: longer than
+    whoever is asked to come again stays away, or nobody would ever be told."""
+
     good_ms: int = 21_600_000
     """How long keys are good after the last look that found them. An issuer that answers with no key withdraws them."""
 
@@ -73,9 +77,12 @@ class KeyRing:
         looks = self._looks_when_named.get(key_id)
         if looks is None:
             self._note_named(key_id, self._looks)
+        is_told = looks is not None and looks < self._last_good_look
+        if is_told and now_ms - self._found_at_ms < self._settings.told_ms:
+            return None
         if self._is_looking or self.may_look(now_ms):
             return 0
-        return None if looks is not None and looks < self._last_good_look else self._pause_left_ms(now_ms)
+        return None if is_told else self._pause_left_ms(now_ms)
 
     @property
     def is_looking(self) -> bool:

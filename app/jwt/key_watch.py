@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import structlog
 
+from app.jwt.hearers import Hearers
 from app.jwt.key_ring import KeyRing
 from app.jwt.key_set import KeySet, KeySetError, parse_key_set
 from app.jwt.key_source import KeySource, KeySourceError
-from cluster.metadata.listeners import Listeners
 from cluster.ports.clock import Clock
 
 _log = structlog.get_logger(__name__)
@@ -27,7 +27,7 @@ class KeyWatch:
         self._watching: asyncio.Task[None] | None = None
         self._extra: asyncio.Task[None] | None = None
         self._failure: str | None = None
-        self._listeners = Listeners()
+        self._hearers = Hearers()
 
     async def start(self) -> None:
         """After a first look. An issuer that does not answer keeps nobody from starting: until it does, its tokens are
@@ -46,15 +46,16 @@ class KeyWatch:
         return self._ring.keys_at(self._clock.monotonic_ms())
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call it when the issuer has other keys; returns how to stop that."""
-        return self._listeners.add(listener)
+        """Call it soon after the issuer has other keys; returns how to stop that."""
+        return self._hearers.add(listener)
 
     def wait_ms(self, key_id: str | None) -> int | None:
         """Somebody shows a token of a key that is not known: when to come again, or None, as `KeyRing.wait_ms` has it.
         A look begins unless the last one began a moment ago."""
-        wait_ms = self._ring.wait_ms(key_id, self._clock.monotonic_ms())
-        is_begun = self._ring.is_looking or (self._extra is not None and not self._extra.done())
-        if wait_ms == 0 and not is_begun:
+        now_ms = self._clock.monotonic_ms()
+        wait_ms = self._ring.wait_ms(key_id, now_ms)
+        is_begun = self._extra is not None and not self._extra.done()
+        if self._ring.may_look(now_ms) and not is_begun:
             self._extra = asyncio.create_task(self._look(), name="a look for a key")
         return wait_ms
 
@@ -84,7 +85,7 @@ class KeyWatch:
         self._failure = None
         if self._ring.found(keys, self._clock.monotonic_ms()):
             self._say_of(keys)
-            self._listeners.tell()
+            self._hearers.tell()
 
     def _say_of(self, keys: KeySet) -> None:
         if keys:

@@ -55,6 +55,7 @@ class AuditTopic:
         self._appends = appends
         self._looked_ms: int | None = None
         self._applied: _Wanted | None = None
+        self._tried: _Wanted | None = None
 
     async def store(self, texts: Sequence[StoredText]) -> None:
         """Durable on all replicas in sync when it returns."""
@@ -79,8 +80,9 @@ class AuditTopic:
             return await self._made()
         now_ms = self._gateway.clock.monotonic_ms()
         is_due = self._looked_ms is None or now_ms - self._looked_ms >= LOOK_INTERVAL_MS
-        if is_due or self._applied != self._wanted():
-            self._looked_ms = now_ms
+        wanted = self._wanted()
+        if is_due or wanted not in (self._applied, self._tried):
+            self._looked_ms, self._tried = now_ms, wanted
             await self._look_after(topic)
         return topic
 

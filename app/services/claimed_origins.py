@@ -36,7 +36,7 @@ def check_claims(headers: dict[str, str], principal: Principal, metadata: Metada
         if topic is not None and principal.refuses_topic(Action.SEND, topic.name):
             detail = f"the header {name!r} names a message of a topic that the token may not send to"
             raise ServerError(ProblemCode.FORBIDDEN, detail, field="headers")
-    if headers.get(SENDER, principal.name) != principal.name and not principal.may_on_every_topic(Action.SEND):
+    if headers.get(SENDER, principal.name) != principal.name and principal.refuses_every_topic(Action.SEND):
         detail = f"the header {SENDER!r} names another sender"
         raise ServerError(ProblemCode.FORBIDDEN, detail, field="headers")
 

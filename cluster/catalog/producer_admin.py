@@ -139,11 +139,12 @@ class ProducerAdmin:
         """Who would give way now to one of the topic, where somebody has to: as it is stored, for a compare. One of its
         namespace where that is full, which makes room in the cluster as well."""
         producers = self._metadata.producers
-        candidates = self._of_full_namespace(namespace_of(topic.name))
-        if candidates is None:
+        topic_ids = self._topics_of_full_namespace(namespace_of(topic.name))
+        if topic_ids is None:
             if len(producers) < self._settings.producers_max:
                 return None
-            candidates = producers.all()
+            topic_ids = producers.topic_ids()
+        candidates = [each for each in map(producers.longest_unused, topic_ids) if each is not None]
         # Those of topics that are gone go first, as nobody can use them; the view shows a topic before its producers.
         longest = min(candidates, key=lambda each: (self._has_topic(each), each.used_at_ms), default=None)
         if longest is None:
@@ -155,13 +156,13 @@ class ProducerAdmin:
         is_same = item is not None and decode(NamedProducer, item.value).used_at_ms == longest.used_at_ms
         return item if is_same else None
 
-    def _of_full_namespace(self, name: str) -> list[NamedProducer] | None:
+    def _topics_of_full_namespace(self, name: str) -> list[str] | None:
         """None where it has room for another one."""
         namespace = self._metadata.namespaces.find(name) if name else None
         most = None if namespace is None else namespace.settings.producers_max
         if most is None or use_in(name, self._metadata).producers < most:
             return None
-        return [each for each in self._metadata.producers.all() if self._namespace_of(each) == name]
+        return [topic.id for topic in self._metadata.topics() if namespace_of(topic.name) == name]
 
     def _namespace_of(self, producer: NamedProducer) -> str:
         topic = self._metadata.topic_by_id(producer.topic_id)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from cluster.metadata.changed_topics import ChangedTopics
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
@@ -14,10 +15,12 @@ class MetadataState:
     """Fed by events. Lookups take constant time; lists are sorted once per change.
 
     A partition shows only while its topic does: a topic that is gone takes its partitions along, whenever their keys
-    are deleted. `undecodable` has the keys whose values are not understood (a newer version's): they do not show.
+    are deleted. `topic_changes` is told of each topic. `undecodable` has the keys whose values are not understood (a
+    newer version's): they do not show.
     """
 
-    def __init__(self, items: Iterable[KeyValue] = ()) -> None:
+    def __init__(self, topic_changes: ChangedTopics, items: Iterable[KeyValue] = ()) -> None:
+        self._topic_changes = topic_changes
         self.undecodable: dict[str, str] = {}
         self._topics: dict[str, Topic] = {}
         self._topics_by_id: dict[str, Topic] = {}
@@ -67,7 +70,9 @@ class MetadataState:
         before = self._topics.pop(name, None)
         if before is not None:
             del self._topics_by_id[before.id]
+            self._topic_changes.note(before.id)
         if topic is not None:
+            self._topic_changes.note(topic.id)
             self._topics[name] = topic
             self._topics_by_id[topic.id] = topic
         self._sorted_topics = None

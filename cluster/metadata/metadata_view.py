@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from cluster.backoff import Backoff
+from cluster.metadata.changed_topics import ChangedTopics
 from cluster.metadata.follow import follow
 from cluster.metadata.listeners import Listeners
 from cluster.metadata.metadata_state import MetadataState
@@ -44,14 +45,15 @@ class MetadataView:
     """Answers come from memory and may lag behind the store. `wait_for` closes the gap after a write of one's own, and
     `confirm` after a write of others.
 
-    While the store cannot be reached, the view shows what it last knew.
+    While the store cannot be reached, the view shows what it last knew. `topic_changes` says which topics have changed.
     """
 
     def __init__(self, store: CoordinationStore, clock: Clock, settings: MetadataViewSettings | None = None) -> None:
         self._store = store
         self._clock = clock
         self._settings = settings or MetadataViewSettings()
-        self._state = MetadataState()
+        self.topic_changes = ChangedTopics()
+        self._state = MetadataState(self.topic_changes)
         self._steering = SteeringState()
         self._producers = ProducerState()
         self._recurring = RecurringState()
@@ -247,7 +249,8 @@ class MetadataView:
             raise
 
     def _replace(self, listing: Listing) -> None:
-        self._state = MetadataState(listing.items)
+        self._state = MetadataState(self.topic_changes, listing.items)
+        self.topic_changes.lose_track()
         self._steering = SteeringState(listing.items)
         self._producers = ProducerState(listing.items)
         self._recurring = RecurringState(listing.items)

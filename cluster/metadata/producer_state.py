@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from cluster.metadata.longest_unused import LongestUnused
 from cluster.metadata.topic_counts import TopicCounts
 from cluster.model import keys
 from cluster.model.codec import decode
@@ -19,6 +20,7 @@ class ProducerState:
         self._by_key: dict[str, NamedProducer] = {}
         self._by_id: dict[str, NamedProducer] = {}
         self._counts = TopicCounts()
+        self._unused: dict[str, LongestUnused] = {}
         for item in items:
             self.apply(Changed(item))
 
@@ -32,6 +34,16 @@ class ProducerState:
         """In no order."""
         return list(self._by_key.values())
 
+    def topic_ids(self) -> list[str]:
+        """Of topics that have some, gone ones among them."""
+        return list(self._unused)
+
+    def longest_unused(self, topic_id: str) -> NamedProducer | None:
+        """Of the topic's, without a look at all of them."""
+        unused = self._unused.get(topic_id)
+        key = unused.first() if unused is not None else None
+        return None if key is None else self._by_key[key]
+
     def __len__(self) -> int:
         return len(self._by_key)
 
@@ -44,6 +56,10 @@ class ProducerState:
         if before is not None:
             del self._by_id[before.id]
             self._counts.remove(before.topic_id)
+            unused = self._unused[before.topic_id]
+            unused.remove(key)
+            if not unused:
+                del self._unused[before.topic_id]
         if not isinstance(event, Changed):
             return
         try:
@@ -53,3 +69,4 @@ class ProducerState:
             return
         self._by_key[key] = self._by_id[producer.id] = producer
         self._counts.add(producer.topic_id)
+        self._unused.setdefault(producer.topic_id, LongestUnused()).put(key, producer.used_at_ms)

@@ -31,9 +31,11 @@ from storage.log.directory_life import LIFE_PATH
 from storage.log.directory_role import ROLE_PATH, read_role
 from storage.log.high_watermarks import HIGH_WATERMARKS_PATH
 from storage.log.journal_names import JOURNAL_DIRECTORY
+from storage.log.kept_batches import KEPT_DIRECTORY
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, parse_key, parse_partition_directory
 from storage.log.log_directory import has_segments
 from storage.log.log_table import LOGS, LogKind
+from storage.log.moved_aside import ASIDE_DIRECTORY
 from storage.log.recovery_points import (
     RECOVERY_POINTS_PATH,
     RecoveryPoint,
@@ -122,11 +124,15 @@ class DirectoryCheck:
         known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY, BALLAST_PATH, SCHEDULES_DIRECTORY, TABLES_DIRECTORY}
         known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal", ".reach")}
         known.add(COORDINATION_COPY_PATH)
+        kept = {KEPT_DIRECTORY: FindingKind.BATCHES_KEPT, ASIDE_DIRECTORY: FindingKind.LOG_MOVED_ASIDE}
         for name in self._disk.list_directory(""):
             if name.endswith(TEMPORARY_SUFFIX):
                 self._findings.add(FindingKind.FILE_TEMPORARY, name, "the next start replaces it")
             elif name.startswith(COORDINATION_PATH) and _DAMAGED_INFIX in name:
                 self._findings.add(FindingKind.FILE_KEPT, name, "acklog rebuild put it aside")
+            elif name in kept:
+                for each in self._disk.list_directory(name):
+                    self._findings.add(kept[name], f"{name}/{each}", f"of the log {each.partition('.')[0]}")
             elif name not in known:
                 self._findings.add(FindingKind.FILE_UNKNOWN, name, "a data directory has no such file")
 

@@ -103,6 +103,16 @@ class FindingKind(Diagnosis, Enum):
         "the directory is another log's: a server refuses it rather than show one topic's messages as another's",
         "Move the directories back to the names that they say, while the server is stopped.",
     )
+    BATCHES_KEPT = Diagnosis(
+        Severity.WARNING,
+        "what the journal had of a log that was not in its place; the next start that finds it there takes it over",
+        "Do not remove it. Move the directories back to the names that they say, while the server is stopped.",
+    )
+    LOG_MOVED_ASIDE = Diagnosis(
+        Severity.NOTE,
+        "files of a log whose place another one has taken; nothing reads them",
+        "Move them back to where their log is to be, while the server is stopped, or remove them if nothing is missed.",
+    )
     IDENTITY_DAMAGED = Diagnosis(Severity.WARNING, "what says which log the directory is cannot be read", _KEEP)
     IDENTITY_MISSING = Diagnosis(
         Severity.NOTE, "nothing says which log the directory is, as in earlier versions: a swap is not found", _NOTHING

@@ -11,20 +11,21 @@ from storage.log.journal_scan import JournalCorruptError, scan_journal
 from storage.log.keys import LogKey
 from storage.log.log_directory import remove_log_directory
 from storage.log.log_state import LogState
-from storage.log.opening import find_logs, replay_frame
-from storage.log.recovery import LogRecovery
+from storage.log.opening import Recovery, begin_recovery, find_logs, replay_frame
 from storage.log.recovery_points import RECOVERY_POINTS_PATH, RecoveryPoint, RecoveryPoints, read_recovery_points
 from storage.log.report import RecoveryReport
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """`sequence` is of the journal's last frame, `life` which start of the directory this is."""
+    """`sequence` is of the journal's last frame, `life` which start of the directory this is; the directories of
+    `unnamed` do not say whose they are."""
 
     states: dict[LogKey, LogState]
     report: RecoveryReport
     sequence: int = 0
     life: int = 0
+    unnamed: tuple[LogState, ...] = ()
 
 
 async def recover_directory(engine: Engine, meta: DirectoryMeta) -> Recovered:
@@ -58,16 +59,15 @@ class DirectoryRecovery:
             raise JournalCorruptError("; ".join(f"{loss.path}: {loss.text}" for loss in losses))
         found = await io.run(partial(find_logs, disk, points))
         self._report.was_clean = points.is_clean
-        recoveries: dict[str, LogRecovery] = {}
+        recoveries: dict[str, Recovery] = {}
+        begin = partial(self._begin, points=points)
         for log_key in found.present:
-            recovery = self._recovery_of(log_key, points)
-            await io.run(recovery.load)
-            recoveries[str(log_key)] = recovery
+            recoveries[str(log_key)] = await io.run(partial(begin, log_key))
         replay = partial(
             replay_frame,
             disk,
             recoveries=recoveries,
-            begin=partial(self._recovery_of, points=points),
+            begin=begin,
             points=points,
             journal_key=key,
             report=self._report,
@@ -80,10 +80,11 @@ class DirectoryRecovery:
             await io.run(recovery.finish)
         self._report.logs = len(recoveries)
         states = {recovery.state.key: recovery.state for recovery in recoveries.values()}
-        return Recovered(states, self._report, scan.last_sequence, points.journal_life + 1)
+        unnamed = tuple(recovery.state for recovery in recoveries.values() if recovery.lacks_identity)
+        return Recovered(states, self._report, scan.last_sequence, points.journal_life + 1, unnamed)
 
-    def _recovery_of(self, key: LogKey, points: RecoveryPoints) -> LogRecovery:
-        return LogRecovery(
+    def _begin(self, key: LogKey, points: RecoveryPoints) -> Recovery:
+        return begin_recovery(
             self._engine.disk,
             self._engine.files,
             key,

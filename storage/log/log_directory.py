@@ -8,7 +8,7 @@ until then that append rests on the journal, from which recovery makes them agai
 
 from storage.disk.port import Disk
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey
-from storage.log.log_table import own_directories
+from storage.log.moved_aside import move_foreign_files, own_names
 from storage.log.segment import segment_base
 
 
@@ -38,17 +38,16 @@ def _sync_way_to(disk: Disk, directory: str) -> None:
 
 
 def remove_log_directory(disk: Disk, key: LogKey, *, has_sibling: bool) -> None:
-    """Remove a log's files, and the directories that are empty then. Durable on return.
+    """Remove a log's files, and the directories that are empty then; another log's are moved aside. Durable on return.
 
     `has_sibling`: the partition has another log, which may be about to make its own files beside these: what the two
     share stays.
     """
     path = key.directory
     if disk.exists(path):
-        of_others = own_directories() if path == key.partition_directory else frozenset()
-        for name in disk.list_directory(path):
-            if name not in of_others:
-                disk.remove(f"{path}/{name}")
+        move_foreign_files(disk, key)
+        for name in own_names(disk, key):
+            disk.remove(f"{path}/{name}")
         disk.sync_directory(path)
     while path != PARTITIONS_DIRECTORY and not (has_sibling and path == key.partition_directory):
         parent = path.rpartition("/")[0]

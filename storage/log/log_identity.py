@@ -1,17 +1,27 @@
 """A file in each log's directory that says which log it is: a directory that was moved into another one's place would
 be served as that one's, whole and in order.
 
-It is written as the first sync makes the directory's names durable, and at the next start for a log that has none, as
-those of earlier versions. A disk without room for it only leaves it for later: nothing rests on it but this question.
+It is written as a sync makes the directory's names durable, and in the background for a log that a start finds without
+one (`storage.log.identity_writer`). A disk without room for it only leaves it for later: nothing rests on it but this
+question.
 """
 
 import contextlib
+from typing import NamedTuple
 
 from storage.disk.port import Disk, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
 from storage.log.keys import LogKey
 
 IDENTITY_NAME = "log-identity"
+
+
+class FoundIdentity(NamedTuple):
+    """`problem` is why what is in the directory is not taken for the log's, "" where nothing says so. `is_own`: it says
+    that it is."""
+
+    problem: str
+    is_own: bool
 
 
 def identity_path(key: LogKey) -> str:
@@ -25,21 +35,25 @@ def read_identity(disk: Disk, key: LogKey) -> str | None:
     return None if payload is None else payload.decode(errors="replace")
 
 
-def misplacement(disk: Disk, key: LogKey) -> str:
-    """Why what is in the directory is not the log `key`; "" where nothing says so, also not a damaged file."""
-    with contextlib.suppress(CheckpointDamagedError):
+def find_identity(disk: Disk, key: LogKey) -> FoundIdentity:
+    """What the directory of `key` says of itself. A damaged file says nothing, one that the device does not give may
+    say that it is another's. Raises DiskRefusedError."""
+    try:
         found = read_identity(disk, key)
-        if found is not None and found != str(key):
-            return f"its directory holds the log {found}, which somebody has moved there"
-    return ""
+    except CheckpointDamagedError:
+        found = None
+    except DiskRefusedError:
+        raise
+    except OSError as error:
+        return FoundIdentity(f"{identity_path(key)} cannot be read, so that it may be another log's: {error}", False)
+    if found is None or found == str(key):
+        return FoundIdentity("", found is not None)
+    return FoundIdentity(f"its directory holds the log {found}, which somebody has moved there", False)
 
 
 def keep_identity(disk: Disk, key: LogKey) -> None:
-    """Write it, durably, unless it is there."""
+    """Write it, durably, unless it is there: the directory is that of the log, and one that cannot be read is replaced
+    as well."""
     with contextlib.suppress(DiskRefusedError):
-        try:
-            if read_identity(disk, key) == str(key):
-                return
-        except CheckpointDamagedError:
-            pass
-        write_checkpoint(disk, identity_path(key), str(key).encode())
+        if not find_identity(disk, key).is_own:
+            write_checkpoint(disk, identity_path(key), str(key).encode())

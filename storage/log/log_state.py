@@ -29,6 +29,7 @@ class LogState:
     __slots__ = (
         "damage",
         "dirty_segments",
+        "earlier_refusal",
         "epochs",
         "has_files",
         "is_misplaced",
@@ -36,6 +37,7 @@ class LogState:
         "is_replacing",
         "is_void",
         "journal_floor",
+        "kept_end",
         "key",
         "last_append_ms",
         "log_start",
@@ -57,9 +59,10 @@ class LogState:
         self.recovery_point = point.offset
         self.recovery_place = (point.segment, point.position)
         self.journal_floor = point.journal_floor
-        self.refused = point.refused
+        self.refused = self.earlier_refusal = point.refused
         self.damage = point.damage  # why something that was durable cannot be read; "" while nothing is known of any
-        self.is_misplaced = False  # the directory holds another log: `refused` says so, until that is put right
+        self.is_misplaced = False  # the directory may be another log's: `refused` says why, until that is put right
+        self.kept_end = point.kept_end
         self.is_removed = False
         self.is_replacing = False  # a segment's file: what is found in it may not be what its index says
         self.is_void = point.is_void
@@ -155,11 +158,12 @@ class LogState:
             self.recovery_point,
             self.next_log_start,
             self.journal_floor,
-            "" if self.is_misplaced else self.refused,
+            self.earlier_refusal if self.is_misplaced else self.refused,
             segment,
             position,
             self.is_void,
             self.damage,
+            self.kept_end,
         )
 
 
@@ -202,13 +206,18 @@ def _time_before(file: WriteBehindFile, segment: Segment, index: SegmentIndex, r
     return last_ms
 
 
+def sync_segments(files: OpenFiles, segments: list[Segment]) -> None:
+    """In an I/O thread: make their content durable."""
+    for segment in segments:
+        with files.use(segment.path) as file:
+            file.sync()
+
+
 def sync_log_files(
     disk: Disk, files: OpenFiles, key: LogKey, segments: list[Segment], *, names_are_dirty: bool
 ) -> None:
     """In an I/O thread: make the content of `segments` durable, and their names and the directory's if they are new."""
-    for segment in segments:
-        with files.use(segment.path) as file:
-            file.sync()
+    sync_segments(files, segments)
     if names_are_dirty:
         keep_identity(disk, key)
         sync_names(disk, key.directory)

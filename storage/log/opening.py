@@ -9,12 +9,19 @@ from storage.log.journal_files import found_files, record_files
 from storage.log.journal_names import JOURNAL_DIRECTORY, journal_path
 from storage.log.journal_reach import JournalReach, make_reach, noted_sequence
 from storage.log.journal_scan import FramePlace, JournalCorruptError, read_frame
+from storage.log.kept_batches import kept_problem
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, parse_key, parse_partition_directory
 from storage.log.log_directory import has_segments, make_log_directory
+from storage.log.log_identity import FoundIdentity, find_identity
+from storage.log.log_settings import LogSettings
 from storage.log.log_table import LOGS
+from storage.log.misplaced_recovery import MisplacedRecovery
+from storage.log.open_files import OpenFiles
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RecoveryPoint, RecoveryPoints
 from storage.log.report import RecoveryReport
+
+Recovery = LogRecovery | MisplacedRecovery
 
 
 class FoundLogs(NamedTuple):
@@ -49,12 +56,31 @@ def find_logs(disk: Disk, points: RecoveryPoints) -> FoundLogs:
     return FoundLogs(sorted(present), removed)
 
 
+def begin_recovery(
+    disk: Disk, files: OpenFiles, key: LogKey, *, point: RecoveryPoint, settings: LogSettings, report: RecoveryReport
+) -> Recovery:
+    """A log that is in its place is loaded. One that began anew knows nobody else's files: they are moved aside."""
+    identity = find_identity(disk, key)
+    if point.is_void:
+        identity = FoundIdentity("", is_own=False)
+    problem = identity.problem
+    if not problem and point.kept_end:
+        problem = kept_problem(disk, key, end=point.kept_end)
+    if problem:
+        return MisplacedRecovery(disk, key, problem=problem, point=point, settings=settings, report=report)
+    recovery = LogRecovery(
+        disk, files, key, point=point, settings=settings, report=report, has_identity=identity.is_own
+    )
+    recovery.load()
+    return recovery
+
+
 def replay_frame(
     disk: Disk,
     place: FramePlace,
-    recoveries: dict[str, LogRecovery],
+    recoveries: dict[str, Recovery],
     *,
-    begin: Callable[[LogKey], LogRecovery],
+    begin: Callable[[LogKey], Recovery],
     points: RecoveryPoints,
     journal_key: int,
     report: RecoveryReport,
@@ -71,9 +97,8 @@ def replay_frame(
             raise JournalCorruptError(f"the journal has batches of log {key} from after it was removed")
         recovery = recoveries.get(key)
         if recovery is None:
+            make_log_directory(disk, parse_key(key))
             recovery = recoveries[key] = begin(parse_key(key))
-            make_log_directory(disk, recovery.state.key)
-            recovery.load()
         recovery.replay(batches)
 
 

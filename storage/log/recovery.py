@@ -16,11 +16,13 @@ from storage.log.batch_search import find_batch_behind
 from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint, read_file
 from storage.log.index import IndexDamagedError, SegmentIndex
 from storage.log.journal_scan import JournalCorruptError
+from storage.log.kept_batches import read_kept
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs, leader_epochs_from_bytes
-from storage.log.log_identity import keep_identity, misplacement
+from storage.log.log_directory import sync_names
 from storage.log.log_settings import LogSettings
-from storage.log.log_state import LogState, cut_segment, find_cut, store_index, sync_log_files, write_epochs
+from storage.log.log_state import LogState, cut_segment, find_cut, store_index, sync_segments, write_epochs
+from storage.log.moved_aside import move_foreign_files
 from storage.log.open_files import OpenFiles
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.report import CorruptPlace, RecoveryReport, TornTail
@@ -28,8 +30,9 @@ from storage.log.segment import INDEX_SUFFIX, SEGMENT_SUFFIX, Segment, segment_b
 
 
 class LogRecovery:
-    """One log during recovery. Everything here runs in an I/O thread: `load`, then `replay` for each entry of the
-    journal, then `finish`; nothing may be served from `state` before that."""
+    """One log during recovery, in its place (else see `MisplacedRecovery`). Everything here runs in an I/O thread:
+    `load`, then `replay` for each entry of the journal, then `finish`; nothing may be served from `state` before that.
+    """
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class LogRecovery:
         point: RecoveryPoint,
         settings: LogSettings,
         report: RecoveryReport,
+        has_identity: bool,
     ) -> None:
         self._disk = disk
         self._files = files
@@ -51,16 +55,20 @@ class LogRecovery:
         self._damage = ""
         self._write_again_from: dict[Segment, int] = {}
         self._last_ms = -1
+        self._was_kept = False
         self._is_behind_damage = False
+        self._has_identity = has_identity
         self.state = LogState(key, settings, point)
+
+    @property
+    def lacks_identity(self) -> bool:
+        """Its directory does not say whose it is yet."""
+        return self.state.has_files and not self._has_identity
 
     # --- loading ------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
         state = self.state
-        if not state.is_void and (problem := misplacement(self._disk, state.key)):
-            self._leave_as_it_is(problem)
-            return
         if state.is_void:
             self._drop_everything()
         bases = self._segments_to_load()
@@ -89,14 +97,16 @@ class LogRecovery:
         state.epochs.log_end = state.log_end
         state.epochs.remove_before(state.log_start)
         state.last_append_ms = state.latest_append_ms()
+        if state.kept_end:
+            self._replay_kept()
 
-    def _leave_as_it_is(self, problem: str) -> None:
-        """The files are another log's. Nothing of them is read, changed, or built upon."""
-        state = self.state
-        state.refused, state.is_misplaced, state.has_files = problem, True, True
-        segment = Segment(self._directory, self._durable_end)
-        state.segments.append(segment)
-        state.epochs.log_end = segment.end_offset
+    def _replay_kept(self) -> None:
+        """The log was misplaced for a while. It is still needed if the log is refused for another reason."""
+        for batch in read_kept(self._disk, self.state.key):
+            self.replay(batch)
+        if not self.state.refused:
+            self.state.kept_end = 0
+            self._was_kept = True
 
     def _segments_to_load(self) -> list[int]:
         """Base offsets, without the segments that retention had removed when the power failed."""
@@ -112,6 +122,7 @@ class LogRecovery:
 
     def _drop_everything(self) -> None:
         """The log began anew: what is found is of before, or is in the journal and gets written again."""
+        move_foreign_files(self._disk, self.state.key)
         for name in self._disk.list_directory(self._directory):
             base = segment_base(name)
             if base is not None:
@@ -311,21 +322,17 @@ class LogRecovery:
         would bring back, behind the end that is reported, what nobody was told of. An orderly stop leaves no doubt.
         """
         state = self.state
-        if state.is_misplaced:
-            self._report.refused[state.key] = state.refused
-            return
         segments = list(state.dirty_segments)
         for segment in segments:
             self._write_again(segment)
-        if not self._report.was_clean and state.active not in state.dirty_segments:
+        if (not self._report.was_clean or self._was_kept) and state.active not in state.dirty_segments:
             segments.append(state.active)
         state.has_files = bool(state.log_end)
         # A segment that the recovery point does not name may be an empty one that nobody has synced the name of.
         has_new_segment = state.has_files and state.active.base_offset != self._durable_segment
         if segments or state.names_are_dirty or has_new_segment:
-            sync_log_files(self._disk, self._files, state.key, segments, names_are_dirty=True)
-        elif state.has_files:
-            keep_identity(self._disk, state.key)
+            sync_segments(self._files, segments)
+            sync_names(self._disk, self._directory)
         if state.epochs.is_dirty:
             write_epochs(self._disk, state.epochs_path, state.epochs.to_bytes())
             state.epochs.is_dirty = False

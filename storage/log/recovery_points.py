@@ -21,6 +21,8 @@ class RecoveryPoint(msgspec.Struct, array_like=True):
     is_void         the log began anew at `offset`: every segment that is found is of before, as are the leader epochs,
                     and what has been appended since is in the journal
     damage          why something below cannot be read, "" where none was found so: a start reads little of a log
+    kept_end        what the journal had of the log up to here is in `kept_batches`, as the log was not in its place;
+                    0 where nothing is
     """
 
     offset: int = 0
@@ -31,12 +33,13 @@ class RecoveryPoint(msgspec.Struct, array_like=True):
     position: int = 0
     is_void: bool = False
     damage: str = ""
+    kept_end: int = 0
 
     @property
     def names_segments(self) -> bool:
         """Whether the log has to have files: something of it was durable in them, or is to be removed from them. If
         not, all that was ever appended is in the journal, and there may be no directory either."""
-        return bool(self.offset or self.log_start or self.refused or self.is_void)
+        return bool(self.offset or self.log_start or self.refused or self.is_void or self.kept_end)
 
 
 class RecoveryPoints(msgspec.Struct, array_like=True):

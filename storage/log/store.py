@@ -14,7 +14,9 @@ from storage.log.data_directory import DirectoryMeta, open_data_directory
 from storage.log.directory_recovery import Recovered, recover_directory
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
+from storage.log.identity_writer import IdentityWriter
 from storage.log.journal import Journal
+from storage.log.kept_batches import forget_all_kept, forget_kept
 from storage.log.keys import LogKey
 from storage.log.log_directory import remove_log_directory
 from storage.log.log_settings import LogSettings, LogStoreSettings
@@ -59,6 +61,7 @@ class LogStore:
         }
         self.report = recovered.report
         self.undecryptable = engine.undecryptable
+        self._identities = IdentityWriter(engine, self._maintenance, self._states, recovered.unnamed)
         self.scrub = Scrub(engine, self._logs, on_crashed=engine.fail)
 
     @property
@@ -129,6 +132,8 @@ class LogStore:
         self._journal.keep_reach(await engine.io.run(evidence))
         # From here on every log is covered up to its end, so no file of the journal is needed.
         await self._maintenance.write_points(covered_sequence=sequence)
+        needed = [key for key, state in self._states.items() if state.kept_end]
+        await engine.io.run(partial(forget_all_kept, engine.disk, needed=needed))
         spares = await engine.io.run(
             partial(
                 take_journal_files,
@@ -142,6 +147,7 @@ class LogStore:
         engine.on_failure = self._maintenance.wake
         engine.serves()
         self._maintenance.start()
+        self._identities.start()
         self.scrub.start()
 
     # --- logs ---------------------------------------------------------------------------------------------------
@@ -219,6 +225,7 @@ class LogStore:
         def work() -> None:
             for segment in state.segments:
                 engine.files.forget(segment.path)
+            forget_kept(engine.disk, key)
             remove_log_directory(engine.disk, key, has_sibling=has_sibling)
 
         await self._maintenance.finish(work)
@@ -234,6 +241,7 @@ class LogStore:
             return
         engine.closing()
         await self.scrub.stop()
+        await self._identities.stop()
         await self._commit.drain()
         await self._maintenance.stop()
         try:

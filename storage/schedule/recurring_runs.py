@@ -6,7 +6,7 @@ its way to the log, there is no other one about that schedule.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +27,13 @@ class RecurringRun(NamedTuple):
     due_ms: list[int]
     until_ms: int
     passed_over: int
+
+
+class RunSize(NamedTuple):
+    """So many messages, of so many bytes in all, as quotas count them."""
+
+    messages: int
+    size_bytes: int
 
 
 @dataclass(slots=True)
@@ -110,16 +117,28 @@ class RecurringRuns:
         runs: list[RecurringRun] = []
         room = min(self._settings.due_messages_max, messages_max)
         room_bytes = min(self._settings.due_bytes_max, bytes_max)
+        for schedule, run in self._due_runs(now_ms, room, room_bytes):
+            schedule.deciding_until_ms = run.until_ms
+            runs.append(run)
+        return runs
+
+    def size_of_due(self, now_ms: int) -> RunSize:
+        """What `take_due` would give now, if nothing but a batch's size limited it."""
+        messages = size_bytes = 0
+        for schedule, run in self._due_runs(now_ms, self._settings.due_messages_max, self._settings.due_bytes_max):
+            messages += len(run.due_ms)
+            size_bytes += len(run.due_ms) * len(schedule.definition.record.body)
+        return RunSize(messages, size_bytes)
+
+    def _due_runs(self, now_ms: int, room: int, room_bytes: int) -> Iterator[tuple[_Schedule, RecurringRun]]:
         for schedule in self._due(now_ms):
             size_bytes = len(schedule.definition.record.body)
             run = self._run_of(schedule, now_ms, max(1, min(room, room_bytes // max(1, size_bytes))))
             room -= max(len(run.due_ms), 1)
             room_bytes -= len(run.due_ms) * size_bytes
-            schedule.deciding_until_ms = run.until_ms
-            runs.append(run)
+            yield schedule, run
             if room <= 0 or room_bytes <= 0:
                 break
-        return runs
 
     def _due(self, now_ms: int) -> list[_Schedule]:
         """In the order of their times."""

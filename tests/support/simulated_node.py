@@ -59,6 +59,7 @@ class SimulatedNode:
         await self.metadata.wait_for((await self.store.list("/")).revision)
         self.topics = TopicAdmin(self.store, self.metadata, clock=self.clock, entropy=self.entropy)
         self.groups = GroupAdmin(self.store, self.metadata, clock=self.clock, entropy=self.entropy)
+        self.executor = SimExecutor(incarnation)
         self.node = await StorageNode.open(
             NodePorts(
                 store=self.store,
@@ -66,7 +67,7 @@ class SimulatedNode:
                 dead_letters=DeadLetterTopics(self.topics, self.metadata, lambda _: self.node, clock=self.clock),
                 peers=NoPeers(),
                 disk=self.disk,
-                io=SimExecutor(incarnation),
+                io=self.executor,
                 clock=self.clock,
                 entropy=self.entropy,
                 schedule_indexes=self.schedule_indexes,
@@ -85,6 +86,7 @@ class SimulatedNode:
 
     async def lose_power(self) -> None:
         """Whatever was not synced is kept, dropped or torn."""
+        self.executor.kill()  # nothing of what the process still does reaches the disk
         self.disk.power_loss(random.Random(7))
         await self._leave()
 

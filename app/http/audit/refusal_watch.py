@@ -44,26 +44,26 @@ class RefusalWatch:
             (item, each) for item, each in zip(items, results, strict=True) if each is not None and _is_refusal(each)
         ]
         if refused and self._refusals.is_recorded:
-            is_answered = all(each is not None for each in results) and results[0] is refused[0][1]
-            names = self._names_of(refused[0][0])
-            self._tell_part(request, names, [fault for _, fault in refused], is_answered=is_answered)
+            answer = results[0] if all(each is not None for each in results) else None
+            self._tell_part(request, self._names_of(refused[0][0]), [fault for _, fault in refused], answer)
 
     def sent_in_part(self, request: Request, sent: SendResult) -> None:
         """Told of messages of one request that are not stored: the same of those that are refused."""
         refused = [fault for _, fault in sorted(sent.faults.items()) if _is_refusal(fault)]
         if refused and self._refusals.is_recorded:
-            is_answered = len(sent.faults) == sent.count and sent.first_fault is refused[0]
-            self._tell_part(request, {"queue": sent.topic.name}, refused, is_answered=is_answered)
+            answer = sent.first_fault if len(sent.faults) == sent.count else None
+            self._tell_part(request, {"queue": sent.topic.name}, refused, answer)
 
     def _tell_part(
-        self, request: Request, names: dict[str, str], refused: Sequence[ServerError], *, is_answered: bool
+        self, request: Request, names: dict[str, str], refused: Sequence[ServerError], answer: ServerError | None
     ) -> None:
-        """Where it is the answer, `answered` records it."""
+        """`answer`: where nothing was done, what the answer was; where it is of a refusal, `answered` records it."""
         tell_about(request.scope, names, things=len(refused) if len(refused) > 1 else 0)
-        if not is_answered:
-            fault = refused[0]
+        fault = refused[0]
+        if answer is not fault:
             facts = ProblemFacts(fault.code.name, fault.field or "", fault.detail)
-            self.refused(request.scope, self._principal(request.scope, request.receive), IN_PART_STATUS, facts)
+            status = IN_PART_STATUS if answer is None else answer.code.status
+            self.refused(request.scope, self._principal(request.scope, request.receive), status, facts)
 
     def page_refused(self, address: str, fault: ServerError) -> None:
         """Told of requests of other sites' pages, which no application ever sees."""

@@ -58,6 +58,7 @@ class DataKeyKeeper:
         self._on_crashed = on_crashed
         self._keys: dict[str, TopicKeys] = {}
         self._heeded: dict[str, Topic] = {}
+        self._heeded_changes = -1
         self._jobs = KeyJobs(RETRY)
         self._told: dict[KeyJob, str] = {}
         self._wake = asyncio.Event()
@@ -72,8 +73,8 @@ class DataKeyKeeper:
 
     async def open(self) -> None:
         """Returns once what can be unwrapped soon is known."""
-        self._unsubscribe = self._metadata.subscribe(self._heed_all)
-        self._heed_all()
+        self._unsubscribe = self._metadata.subscribe(self._heed_changes)
+        self._heed_changes()
         for _ in range(JOBS_AT_ONCE_MAX):
             self._tasks.append(asyncio.get_running_loop().create_task(self._work()))
             self._tasks[-1].add_done_callback(self._task_ended)
@@ -117,17 +118,19 @@ class DataKeyKeeper:
 
     # --- what is to be done ---
 
-    def _heed_all(self) -> None:
+    def _heed_changes(self) -> None:
         """What the metadata says of topics now: it counts at once, and what has to be done about it is done soon."""
-        topics = self._metadata.topics()
-        for topic in topics:
-            if self._heeded.get(topic.id) is not topic:
-                self._heed(topic)
-        if len(self._heeded) > len(topics):
-            there = {topic.id for topic in topics}
-            for topic_id in [each for each in self._heeded if each not in there]:
-                del self._heeded[topic_id]
+        changes = self._metadata.topic_changes
+        changed, self._heeded_changes = changes.since(self._heeded_changes), changes.number
+        if changed is None:
+            changed = sorted({*self._heeded, *(topic.id for topic in self._metadata.topics())})
+        for topic_id in changed:
+            topic = self._metadata.topic_by_id(topic_id)
+            if topic is None:
+                self._heeded.pop(topic_id, None)
                 self._keys.pop(topic_id, None)  # nobody reads any more what they have encrypted
+            elif self._heeded.get(topic_id) is not topic:
+                self._heed(topic)
         self._jobs.hurry()
         if not self._jobs.is_at_rest:
             self._wake.set()

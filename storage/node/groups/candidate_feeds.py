@@ -35,8 +35,8 @@ class CandidateFeed(Protocol):
 
 
 class EveryMessageFeed:
-    """What has just been committed is in the cache that the reader looks into first. At most `ahead_runs_max` runs of
-    that are shown before anybody wants them."""
+    """What has just been committed is in the cache that the reader looks into first. At most `ahead_runs_max` runs and
+    `ahead_bytes_max` of stored batches of that are shown before anybody wants them, as each is decoded for it."""
 
     def __init__(
         self,
@@ -45,12 +45,14 @@ class EveryMessageFeed:
         readable_end: Callable[[], int],
         *,
         ahead_runs_max: int,
+        ahead_bytes_max: int,
         header: str | None = None,
     ) -> None:
         self.index = index
         self._reader = reader
         self._readable_end = readable_end
         self._ahead_runs_max = ahead_runs_max
+        self._ahead_bytes_max = ahead_bytes_max
         self._header = header
 
     async def show(self, wanted: WantedRange) -> None:
@@ -76,10 +78,11 @@ class EveryMessageFeed:
         return True
 
     def _show_ahead(self, wanted: WantedRange) -> None:
-        at, runs_left = wanted.start, self._ahead_runs_max
+        at, runs_left, bytes_left = wanted.start, self._ahead_runs_max, self._ahead_bytes_max
         while at < wanted.end and (batch := self._reader.cached(at)) is not None:
             runs_left -= batch.header.count  # a message may be a run of its own
-            if runs_left < 0:
+            bytes_left -= batch.header.length
+            if runs_left < 0 or bytes_left < 0:
                 break
             try:
                 self._feed(WantedRange(at, wanted.end), batch)
@@ -220,7 +223,12 @@ class CandidateFeeds:
         if not filters:
             ahead_runs_max = self._runs_max // AHEAD_PART
             return EveryMessageFeed(
-                self._new_index(), self._reader, self._readable_end, ahead_runs_max=ahead_runs_max, header=header
+                self._new_index(),
+                self._reader,
+                self._readable_end,
+                ahead_runs_max=ahead_runs_max,
+                ahead_bytes_max=self._settings.shown_ahead_bytes_max,
+                header=header,
             )
         return FilteredFeed(
             reduce(both, map(read_filter, filters)),

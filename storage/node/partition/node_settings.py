@@ -53,6 +53,9 @@ class NodeSettings:
     looks_per_receive_max: int = 16
     """How often one receive of a group that chooses by what it sees looks on in one partition before it gives way."""
 
+    shown_ahead_bytes_max: int = 256 * 1024
+    """Stored bytes of batches in the cache that one such look decodes for those who have not come to them yet."""
+
     filter_read_bytes: int = 1024 * 1024
     """How much of the log one such look reads at once for a group that has a filter."""
 

@@ -130,7 +130,8 @@ class RecurringHost:
         """What there is no room for stays due, and is missed by the time that there is: what becomes of it is up to the
         schedule."""
         try:
-            room = await self._quotas.admit(self._topic_id)
+            now_ms = self._clock.now_ms()
+            room = await self._quotas.admit(self._topic_id, lambda: self._runs.size_of_due(now_ms))
         except ServerError as error:
             if not self._is_held_up:
                 logger.warning("recurring_schedules_held_up", partition=self._partition, reason=str(error))

@@ -1,8 +1,7 @@
 """What a node's recurring schedules may send now, as the quotas of their topics and namespaces allow."""
 
 import sys
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from acklog.wire.names import namespace_of
 from acklog.wire.record import Record
@@ -16,6 +15,7 @@ from storage.quota_use.quota_limits import (
     limits_of_topic,
     only,
 )
+from storage.schedule.recurring_runs import RunSize
 
 CLAIMANT = "(schedules)"
 """All schedules of a quota are one claimant beside its tokens. No token is called so."""
@@ -31,13 +31,6 @@ class NotCounted:
         """Not by quota."""
 
 
-class RunRoom(NamedTuple):
-    """How much there is room for."""
-
-    messages: int
-    size_bytes: int
-
-
 class RunQuotas:
     """Of one node. A message of a schedule counts as one that is sent by a request of its own."""
 
@@ -48,14 +41,16 @@ class RunQuotas:
     async def close(self) -> None:
         await self._book.close()
 
-    async def admit(self, topic_id: str) -> RunRoom:
-        """There is room for one message at least, however large: what is charged beyond a quota is paid back before
-        anything else is let through. Raises ServerError QUOTA_EXCEEDED."""
+    async def admit(self, topic_id: str, size_of_due: Callable[[], RunSize]) -> RunSize:
+        """How much there is room for, of what is due: for one message at least, however large, as what is charged
+        beyond a quota is paid back before anything else is let through. Raises ServerError QUOTA_EXCEEDED."""
         limits = self._limits(topic_id)
         if limits:
-            await self._book.admit(charges_of(limits, messages=1, size_bytes=1))
+            due = size_of_due()
+            messages, size_bytes = max(due.messages, 1), max(due.size_bytes, 1)
+            await self._book.admit(charges_of(limits, requests=messages, messages=messages, size_bytes=size_bytes))
         of_bytes = only(limits, Measure.BYTES)
-        return RunRoom(
+        return RunSize(
             self._room([limit for limit in limits if limit not in of_bytes]),
             self._room(of_bytes),
         )

@@ -6,6 +6,7 @@ from typing import cast
 import msgspec
 
 from app.auth.stored_tokens import StoredTokens, principal_of_stored
+from cluster.metadata.changed_topics import ChangedTopics
 from cluster.metadata.metadata_state import MetadataState
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.producer_state import ProducerState
@@ -78,7 +79,7 @@ def _read(data: bytes) -> None:
 def _followers() -> list[Callable[[Event], object]]:
     """What feeds on the store: values that are not understood do not show, and stop nobody."""
     return [
-        MetadataState().apply,
+        MetadataState(ChangedTopics()).apply,
         ProducerState().apply,
         QueueState().apply,
         RecurringState().apply,

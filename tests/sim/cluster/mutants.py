@@ -151,7 +151,8 @@ def ack_before_fsync(patch: pytest.MonkeyPatch) -> None:
 
 def recovery_reports_page_cache(patch: pytest.MonkeyPatch) -> None:
     """After a killed process, recovery reports what it reads without making it durable."""
-    patch.setattr(recovery, "sync_log_files", lambda *_, **__: None)
+    patch.setattr(recovery, "sync_segments", lambda *_: None)
+    patch.setattr(recovery, "sync_names", lambda *_: None)
     patch.setattr(LogRecovery, "_write_again", lambda self, segment: None)
 
 

@@ -126,6 +126,18 @@ def test_a_tombstone_stays_one() -> None:
     assert encrypted(encryption, b"").base64_body != "", "without a key it is a message like others"
 
 
+@pytest.mark.parametrize("text", ["AAA", "A", "ÄÄÄÄ", "AA!!"])
+def test_what_is_no_base64_harms_no_other(text: str) -> None:
+    encryption = BodyEncryption(CountingKeys())
+    messages = [encrypted(encryption, number) for number in range(3)]
+    messages[1].base64_body = text
+    encryption.decrypt_all([("orders", message) for message in messages])
+    assert (messages[0].body, messages[2].body) == (0, 2)
+    error = failure_of(messages[1])
+    assert isinstance(error, DecryptionFailed)
+    assert "is not" in error.detail
+
+
 def test_one_that_cannot_be_read_harms_no_other() -> None:
     keys = CountingKeys()
     encryption = BodyEncryption(keys)

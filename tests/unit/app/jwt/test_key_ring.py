@@ -2,11 +2,12 @@
 
 import json
 
+from app.jwt.issuer_tokens import RETRY_AFTER_MS
 from app.jwt.key_ring import NAMED_KEYS_MAX, KeyRing, KeyRingSettings
 from app.jwt.key_set import KeySet, parse_key_set
 from tests.support.local_issuer import ec_key, jwk_of
 
-SETTINGS = KeyRingSettings(refresh_ms=1000, pause_ms=100, good_ms=5000)
+SETTINGS = KeyRingSettings(refresh_ms=1000, pause_ms=100, good_ms=5000, told_ms=50)
 
 
 def key_set(key_id: str) -> KeySet:
@@ -129,6 +130,23 @@ def test_a_key_that_was_withdrawn_is_not_waited_for() -> None:
     ring.found(SECOND, 1000)
     assert ring.wait_ms("first", 1001) is None
     assert ring.wait_ms("first", 1100) == 0
+
+
+def test_that_there_is_none_counts_until_who_was_asked_to_come_again_has_come() -> None:
+    """However soon the issuer may be asked again: else nobody would ever hear of it."""
+    ring = KeyRing(KeyRingSettings(pause_ms=1))
+    told_ms = KeyRingSettings().told_ms
+    ring.began(0)
+    ring.found(FIRST, 0)
+    assert ring.wait_ms("new", 100) == 0
+    ring.began(100)
+    ring.found(FIRST, 100)
+    assert told_ms > RETRY_AFTER_MS
+    assert [ring.wait_ms("new", 100 + after_ms) for after_ms in (1, told_ms - 1, told_ms)] == [None, None, 0]
+    ring.began(5_000)
+    ring.found(SECOND, 5_000)
+    assert ring.wait_ms("first", 5_000 + RETRY_AFTER_MS) is None, "it was withdrawn"
+    assert ring.may_look(5_000 + RETRY_AFTER_MS), "and is looked for all the same"
 
 
 def test_so_many_keys_that_were_named_are_remembered() -> None:

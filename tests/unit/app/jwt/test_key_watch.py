@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+from functools import partial
+from itertools import pairwise
 
 import pytest
 from structlog.testing import capture_logs
 
+from app.jwt.hearers import HEARD_AT_ONCE
 from app.jwt.key_figures import KeyFigures
 from app.jwt.key_ring import KeyRing, KeyRingSettings
 from app.jwt.key_source import KeySourceError
@@ -173,4 +176,40 @@ async def test_who_has_let_somebody_in_hears_of_other_keys(world: World) -> None
     world.issuer.content = KEYS["first"]
     await world.clock.advance_ms(PAUSE_MS)
     assert (world.ids(), len(heard)) == (["first"], 2)
+    await world.watch.close()
+
+
+async def test_a_key_that_is_not_there_is_looked_for_again_by_whom_that_is_told() -> None:
+    world = World()
+    world.ring = KeyRing(KeyRingSettings(pause_ms=1))
+    world.watch = KeyWatch(world.ring, world.issuer, issuer="https://i", clock=world.clock, timeout_ms=100)
+    await world.watch.start()
+    await world.clock.advance_ms(1)
+    assert world.watch.wait_ms("second") == 0
+    await settle()
+    world.issuer.content = KEYS["second"]
+    await world.clock.advance_ms(1)
+    looks = world.issuer.looks
+    assert world.watch.wait_ms("second") is None
+    await settle()
+    assert (world.ids(), world.issuer.looks) == (["second"], looks + 1)
+    await world.watch.close()
+
+
+async def test_of_other_keys_so_many_hear_in_each_turn_of_the_loop(world: World) -> None:
+    """Each looks at a signature then: all who wait at once would keep the loop from everything else."""
+    await world.watch.start()
+    heard: list[int] = []
+    stops = [world.watch.subscribe(partial(heard.append, number)) for number in range(3 * HEARD_AT_ONCE + 1)]
+    stops[-1]()
+    stops[-2]()
+    world.issuer.content = KEYS["second"]
+    await world.clock.advance_ms(PAUSE_MS)
+    world.watch.wait_ms("second")
+    counts = []
+    for _ in range(20):
+        counts.append(len(heard))
+        await asyncio.sleep(0)
+    assert heard == list(range(3 * HEARD_AT_ONCE - 1)), "in their order, but for those who have left"
+    assert max(after - before for before, after in pairwise(counts)) <= HEARD_AT_ONCE
     await world.watch.close()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.auth.tokens import parse_token_table
+from app.configuration.server_settings import Settings
 from tests.support.memory_gateway import MemoryWorld
 
 SENDER, ADMIN = "sender-token-0123456789", "admin-token-01234567890"
@@ -89,3 +90,28 @@ async def test_what_is_refused_makes_no_topic(world: MemoryWorld, serve: Any) ->
         answer = await client.post("/messages", json=document, headers={"Authorization": f"Bearer {SENDER}"})
         assert answer.status_code == 403
         assert world.metadata.topic("new") is None
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+async def test_what_somebody_may_not_say_counts_while_rights_are_on_trial(serve: Any, is_batch: bool) -> None:
+    world = MemoryWorld(Settings(rights_dry_run=True), tokens=parse_token_table(json.dumps(FILE).encode()))
+    for name in ("dead", "mine", "secret"):
+        await world.topic(name)
+    async with serve(world) as client:
+        for claim in (*claims_of(world, "secret"), {"sqs.sender": "root"}):
+            before = await refusals(client)
+            message = {"body": 1, "headers": claim}
+            document = {"queue": "dead", "messages": [message]} if is_batch else {"queue": "dead", **message}
+            answer = await client.post("/messages", json=document, headers={"Authorization": f"Bearer {SENDER}"})
+            assert answer.status_code == 201
+            assert await refusals(client) == before + 1, claim
+        before = await refusals(client)
+        await send(client, SENDER, {"sqs.sender": "sender"})
+        await send(client, ADMIN, {"sqs.sender": "sender"})
+        assert await refusals(client) == before
+
+
+async def refusals(client: Any) -> float:
+    metrics = (await client.get("/metrics", headers={"Authorization": f"Bearer {ADMIN}"})).text
+    found = [line for line in metrics.splitlines() if line.startswith("acklog_rights_let_through_total")]
+    return sum(float(line.rpartition(" ")[2]) for line in found)

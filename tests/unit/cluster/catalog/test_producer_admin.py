@@ -8,6 +8,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogSettings
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.errors import ServerError
+from cluster.metadata.producer_state import ProducerState
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.needed_protocol import PROTOCOL_OF_PRODUCERS
@@ -94,6 +95,19 @@ async def test_names_are_bounded_and_the_longest_unused_gives_way(catalogue: Cat
     await catalogue.clock.advance_ms(24 * HOUR_MS)
     again = await admin.open(topic, "a", "j")
     assert (again.epoch, again.id != oldest.id) == (1, True)
+
+
+async def test_who_gives_way_is_found_without_a_look_at_all(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = producers(catalogue, SMALL)
+    topic = await created(catalogue, "orders")
+    oldest = await admin.open(topic, "a", "i")
+    await admin.open(topic, "b", "i")
+    await catalogue.clock.advance_ms(25 * HOUR_MS)
+    monkeypatch.setattr(ProducerState, "all", lambda _: pytest.fail("there may be ten thousand"))
+    await admin.open(topic, "c", "i")
+    assert catalogue.metadata.producers.find(oldest.id) is None
 
 
 async def test_producers_of_topics_that_are_gone_give_way_at_once(catalogue: Catalogue) -> None:

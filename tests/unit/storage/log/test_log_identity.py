@@ -9,6 +9,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from storage.check.directory_check import DirectoryCheck
 from storage.check.findings import FindingKind
+from storage.log.identity_writer import IDENTITY_PAUSE_MS
 from storage.log.keys import LogKey
 from storage.log.log_identity import identity_path, read_identity
 from storage.log.log_table import LogKind
@@ -101,6 +102,7 @@ def test_a_refused_log_begins_anew_as_itself(harness: LogHarness, end: str) -> N
     harness.open()
     log = log_of(harness, A)
     assert (log.damage, log.log_start, log.log_end) == ("", 7, 19)
+    harness.run(harness.clock.advance_ms(IDENTITY_PAUSE_MS))
     assert read_identity(harness.disk, A) == str(A)
     assert "alpha-0-0" in log_of(harness, B).damage
 
@@ -110,6 +112,7 @@ def test_a_log_that_was_never_synced_has_its_name_once_it_was(harness: LogHarnes
     harness.lose_power()
     harness.open()
     assert len(serials(harness, A)) == 12
+    harness.run(harness.clock.advance_ms(IDENTITY_PAUSE_MS))
     assert read_identity(harness.disk, A) == str(A)
 
 
@@ -127,6 +130,7 @@ def test_a_log_that_does_not_say_its_name_is_served_and_gets_one(harness: LogHar
         assert FindingKind.IDENTITY_DAMAGED in kinds(harness)
     harness.open()
     assert len(serials(harness, A)) == 12
+    harness.run(harness.clock.advance_ms(IDENTITY_PAUSE_MS))
     assert read_identity(harness.disk, A) == str(A)
     harness.close()
     assert not kinds(harness) & {FindingKind.IDENTITY_MISSING, FindingKind.IDENTITY_DAMAGED}

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from acklog.wire.limits import CALLER_NAME_LENGTH_MAX, TOKEN_NAME_LENGTH_MAX
+from acklog.wire.problems import ProblemCode
 from app.auth.client_certificate import CERTIFICATE_NAME_LENGTH_MAX
 from app.auth.identities import CERTIFICATE_PREFIX, JWT_PREFIX
 from app.jwt.expected_claims import SUBJECT_LENGTH_MAX
+from app.services.audit_topic import LOOK_INTERVAL_MS
+from cluster.errors import ServerError
 from cluster.model.internal_topics import AUDIT_TOPIC
 from tests.unit.app.http.audit.audited_world import (
     ADMIN,
@@ -110,6 +113,31 @@ async def test_how_long_it_is_kept_is_a_setting(serve: Any) -> None:
         await world.topics.update(AUDIT_TOPIC, config=lambda config: topic.config.__class__(retention_ms=5))
         assert await kept("/topics/c") == (5, -1)
         assert topic.partitions == 1
+
+
+async def test_a_setting_that_cannot_be_applied_is_tried_now_and_then(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not with each record; another one is tried at once."""
+    world = audited_world(audit_retention_ms=HOUR_MS)
+    tries: list[str] = []
+
+    async def refuse(name: str, **_: object) -> None:
+        tries.append(name)
+        raise ServerError(ProblemCode.UNAVAILABLE, "not now")
+
+    async with serve(world) as client:
+        await client.put("/topics/a", headers=HEADERS)
+        monkeypatch.setattr(world.gateway.topics, "update", refuse)
+        for hours in (2, 3):
+            world.gateway.settings.adopt({"audit_retention_ms": hours * HOUR_MS})
+            for number in range(5):
+                await client.put(f"/topics/b{hours}{number}", headers=HEADERS)
+            assert tries == [AUDIT_TOPIC]
+            await world.clock.advance_ms(LOOK_INTERVAL_MS)
+            await client.put(f"/topics/c{hours}", headers=HEADERS)
+            assert tries == [AUDIT_TOPIC] * 2
+            tries.clear()
 
 
 async def test_a_page_goes_on_where_the_one_before_ended(serve: Any) -> None:

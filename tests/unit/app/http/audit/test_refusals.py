@@ -115,6 +115,20 @@ async def test_what_is_refused_of_a_batch_is_told(serve: Any) -> None:
         assert (await refused_of(client))[1:] == [("acknowledge", "some", 403, "FORBIDDEN")]
 
 
+async def test_of_a_batch_that_fails_as_a_whole_the_record_says_its_answer(serve: Any) -> None:
+    """Be it for another reason than what was refused."""
+    async with serve(audited_world()) as client:
+        await client.put("/groups/g", headers=bearer(ADMIN))
+        await client.post("/messages", json={"queue": "salaries", "body": 1}, headers=bearer(ADMIN))
+        got = await client.get("/messages?queue=salaries&group=g", headers=bearer(ADMIN))
+        receipt = got.json()["messages"][0]["receipt"]
+        body = {"name": "some", "rights": [{"allow": ["settle"], "topics": ["orders"], "groups": ["g"]}]}
+        some = (await client.post("/tokens", json=body, headers=bearer(ADMIN))).json()["token"]
+        answer = await client.post("/ack", json={"receipts": ["no receipt", receipt]}, headers=bearer(some))
+        assert answer.status_code == 400
+        assert await refused_of(client) == [("acknowledge", "some", 400, "FORBIDDEN")]
+
+
 async def test_a_refusal_says_of_what_it_was(serve: Any) -> None:
     """Also where only the body says it."""
     async with serve(audited_world()) as client:

@@ -147,7 +147,7 @@ def test_nobody_is_given_a_state_that_does_not_reach_the_log(change: str) -> Non
 
     async def main(sim: SimulatedNode) -> None:
         topic, group = await sim.topic(), await sim.group()
-        await work(sim, topic, group, rounds=10)
+        await work(sim, topic, group, rounds=20)
         snapshots = sim.node.replicas()[0]._context.snapshots
         log = sim.node.replicas()[0].logs[LogKind.DELIVERY]
         older = content_of(sim, topic)

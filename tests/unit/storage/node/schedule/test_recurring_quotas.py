@@ -16,7 +16,10 @@ from cluster.model.recurring_schedule import MissedRuns, RecurrenceRule, Recurri
 from cluster.model.values import NodeRegistration, Topic, TopicConfig
 from cluster.ports.coordination import Put
 from storage.node.schedule.recurring_host import NAME_HEADER
+from storage.quota_use.quota_ask_settings import QuotaAskSettings
 from storage.rpc.handshake import NEWEST_VERSION
+from storage.rpc.quota_messages import QuotaSharesRequest, QuotaSharesResponse
+from storage.schedule.schedule_settings import ScheduleSettings
 from tests.support import simulated_node
 from tests.support.simulated_node import SimulatedNode
 
@@ -132,17 +135,55 @@ def test_a_quota_that_is_taken_away_holds_nothing_up() -> None:
     with_node(main)
 
 
+def noted_asks(sim: SimulatedNode) -> list[QuotaSharesRequest]:
+    """What the node that deals quotas out is asked from now on."""
+    asked: list[QuotaSharesRequest] = []
+    answer = sim.node.quota_shares
+
+    async def noted(request: QuotaSharesRequest) -> QuotaSharesResponse:
+        asked.append(request)
+        return await answer(request)
+
+    sim.node.quota_shares = noted  # type: ignore[method-assign]
+    return asked
+
+
+@pytest.mark.parametrize(
+    "quotas",
+    [{"send_messages_per_second": 10_000}, {"send_bytes_per_second": 10_000_000}, {"send_requests_per_second": 10_000}],
+)
+def test_what_is_due_at_once_is_asked_for_at_once(quotas: dict[str, int]) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic(**quotas)
+        asked = noted_asks(sim)
+        await recur(sim, topic)
+        await sim.clock.sleep(1_000 + QuotaAskSettings().ask_ms // 2)
+        assert (await sent(sim, topic)).total() == SCHEDULES
+        wants = [want.units for request in asked for ask in request.asks for want in ask.wants if want.units]
+        unit = len(BODY) if "send_bytes_per_second" in quotas else 1
+        assert wants == [SCHEDULES * unit]
+
+    with_node(main)
+
+
+def test_no_more_is_asked_for_than_goes_into_a_batch() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic(send_messages_per_second=1, send_bytes_per_second=1_000)
+        asked = noted_asks(sim)
+        await recur(sim, topic, missed=MissedRuns.ALL)
+        await sim.clock.sleep(SECONDS * 1_000)  # some hundred wait
+        most = max(want.units for request in asked for ask in request.asks for want in ask.wants)
+        tries = 2  # one that is let in, and one that is refused behind it, before the next ask
+        owed = len(BODY)
+        assert most <= tries * ScheduleSettings().due_messages_max * len(BODY) + owed
+
+    with_node(main)
+
+
 def test_without_a_quota_nobody_is_asked() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic()
-        asked: list[object] = []
-        answer = sim.node.quota_shares
-
-        async def noted(request):  # type: ignore[no-untyped-def]
-            asked.append(request)
-            return await answer(request)
-
-        sim.node.quota_shares = noted
+        asked = noted_asks(sim)
         await recur(sim, topic)
         await sim.clock.sleep(3_500)
         assert (await sent(sim, topic)).total() == 3 * SCHEDULES
