@@ -6,7 +6,8 @@ from acklog.mirror.copied_place import CopiedPlace
 from acklog.mirror.offset_map import OffsetMap, OffsetRun
 
 HEARTBEAT_KEY = "mirror"
-"""No topic has a partition by that name: keys of partitions have a `#`, and names of topics have none."""
+OWNER_KEY = "owner"
+"""No topic has a partition by such a name: keys of partitions have a `#`, and names of topics have none."""
 
 
 class Checkpoint(msgspec.Struct, rename="camel", omit_defaults=True):

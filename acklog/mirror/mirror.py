@@ -49,6 +49,7 @@ class Mirror:
         self.figures = MirrorFigures()
         self._now_ms = now_ms
         self._tell_gap = on_gap
+        self._state = MirrorState(target, state_topic_of(settings.name), instance)
         self._means = MirrorMeans(
             source,
             target,
@@ -58,9 +59,9 @@ class Mirror:
             now_ms,
             chance,
             self._found,
+            self._state.confirm,
             instance,
         )
-        self._state = MirrorState(target, state_topic_of(settings.name), instance)
         self._positions = PositionMirror(self._means, rules, self.figures.groups)
         self._kept: dict[str, dict[int, Checkpoint]] = {}
         self._topics: dict[str, TopicMirror] = {}
@@ -219,7 +220,7 @@ class Mirror:
     @property
     def _is_caught_up(self) -> bool:
         topics = self._topics.values()
-        return all(topic.figures.stopped or (topic.is_looked_at and topic.figures.is_caught_up) for topic in topics)
+        return all(topic.figures.stopped or topic.figures.is_caught_up for topic in topics)
 
     async def _end(self) -> None:
         """A last checkpoint, where that is possible: the next start finds the rest by the target's log anyway."""

@@ -44,10 +44,12 @@ class PartitionFigures:
 
 @dataclass(slots=True)
 class TopicFigures:
-    """`stopped` is why nothing of the topic is copied, "" where it is."""
+    """`partition_count` is how many the source has: those that came last are copied a little later. `stopped` is why
+    nothing of the topic is copied, "" where it is."""
 
     source: str
     target: str
+    partition_count: int = 0
     partitions: dict[int, PartitionFigures] = field(default_factory=dict)
     stopped: str = ""
     problem: str = ""
@@ -57,7 +59,8 @@ class TopicFigures:
 
     @property
     def is_caught_up(self) -> bool:
-        return bool(self.partitions) and all(each.lag == 0 for each in self.partitions.values())
+        is_whole = 0 < self.partition_count <= len(self.partitions)
+        return is_whole and all(each.lag == 0 for each in self.partitions.values())
 
 
 @dataclass(slots=True)

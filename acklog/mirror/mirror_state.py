@@ -8,7 +8,7 @@ from acklog.catalog import TopicChanges
 from acklog.client.producer_calls import OpenedProducer
 from acklog.errors import AcklogError
 from acklog.messages import OutgoingMessage, raise_for_failures
-from acklog.mirror.checkpoint import HEARTBEAT_KEY, Checkpoint, Heartbeat
+from acklog.mirror.checkpoint import HEARTBEAT_KEY, OWNER_KEY, Checkpoint, Heartbeat
 from acklog.mirror.ends import MirrorSource, MirrorTarget
 
 PRODUCER_NAME = "acklog-mirror"
@@ -37,8 +37,9 @@ async def read_state(end: MirrorSource, topic: str) -> KeptState:
             try:
                 if message.key == HEARTBEAT_KEY:
                     kept.heartbeat = message.body_as(Heartbeat)
-                elif message.key is not None:
-                    kept.checkpoints[message.key] = message.body_as(Checkpoint)
+                elif message.key not in {None, OWNER_KEY}:
+                    checkpoint = message.body_as(Checkpoint)
+                    kept.checkpoints[checkpoint.key] = checkpoint
             except msgspec.DecodeError:
                 continue
         if page.next_offset >= page.high_watermark:
@@ -57,21 +58,27 @@ class MirrorState:
         self._sequence = 0
 
     async def open(self) -> KeptState:
-        """Raises AcklogError."""
+        """Raises AcklogError; called again it goes on, and takes the name from nobody who came later."""
         await self._target.create_topic(self.topic, 1, CONFIG)
-        self._opened = await self._target.open_producer(self.topic, PRODUCER_NAME, self._instance)
+        if self._opened is None:
+            self._opened = await self._target.open_producer(self.topic, PRODUCER_NAME, self._instance)
         return await read_state(self._target, self.topic)
 
     async def write(self, checkpoints: Sequence[Checkpoint], heartbeat: Heartbeat) -> None:
         """Raises AcklogError, ProducerFenced among them; then any of it may be written. Written again it is as good."""
         messages = [OutgoingMessage(each, key=each.key, partition=PARTITION) for each in checkpoints]
         messages.append(OutgoingMessage(heartbeat, key=HEARTBEAT_KEY, partition=PARTITION))
-        assert self._opened is not None, "the state is open"
         for start in range(0, len(messages), WRITTEN_AT_ONCE_MAX):
-            self._sequence += 1
-            part = messages[start : start + WRITTEN_AT_ONCE_MAX]
-            results = await self._target.send(self.topic, part, self._opened, self._sequence)
-            raise_for_failures(results)
+            await self._send(messages[start : start + WRITTEN_AT_ONCE_MAX])
+
+    async def confirm(self) -> None:
+        """Raises ProducerFenced if the state is another mirror's by now: who has it decides which one goes on."""
+        await self._send([OutgoingMessage(self._instance, key=OWNER_KEY, partition=PARTITION)])
+
+    async def _send(self, messages: Sequence[OutgoingMessage]) -> None:
+        assert self._opened is not None, "the state is open"
+        self._sequence += 1
+        raise_for_failures(await self._target.send(self.topic, messages, self._opened, self._sequence))
 
 
 async def copies_kept_in(end: MirrorSource, topics: Sequence[str]) -> dict[str, str]:

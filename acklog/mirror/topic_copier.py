@@ -1,7 +1,7 @@
 """What the partitions of a topic share while they are copied."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from acklog.client.producer_calls import OpenedProducer
@@ -18,7 +18,8 @@ from acklog.mirror.throttle import Throttle
 @dataclass(slots=True)
 class MirrorMeans:
     """What all topics of a mirror share. `slots` bounds how many partitions are in memory at a time; `now_ms` is the
-    time since 1970, `chance` gives random numbers, 0 to 1. `on_gap` hears of every gap."""
+    time since 1970, `chance` gives random numbers, 0 to 1. `on_gap` hears of every gap. `confirm` raises
+    ProducerFenced if another mirror has taken over."""
 
     source: MirrorSource
     target: MirrorTarget
@@ -28,6 +29,7 @@ class MirrorMeans:
     now_ms: Callable[[], int]
     chance: Callable[[], float]
     on_gap: Callable[[MirrorGap], None]
+    confirm: Callable[[], Awaitable[None]]
     instance: str
     target_topic_ids: set[str] = field(default_factory=set)
 

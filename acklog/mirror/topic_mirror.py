@@ -18,6 +18,9 @@ PRODUCER_PREFIX = "mirror."
 """Of the names under which copies are sent: behind it is the id of the topic that they are copies of. So any two that
 copy one topic to one topic fence each other, whatever they are called."""
 
+FENCED_MAX = 3
+"""How often a topic's name is taken back from another mirror, as from one on its way out."""
+
 
 class TopicMirror:
     """`checkpoints` are those of the topic's partitions, as they were kept."""
@@ -34,7 +37,6 @@ class TopicMirror:
         self.figures = TopicFigures(source, target)
         self.source = source
         self.target = target
-        self.is_looked_at = False
         self._means = means
         self._kept = dict(checkpoints)
         self._begins_at = begins_at
@@ -44,6 +46,7 @@ class TopicMirror:
         self._target_partitions = 0
         self._grows_behind: dict[int, int] | None = None
         self._failures = 0
+        self._fenced = 0
 
     @property
     def pair(self) -> TopicPair | None:
@@ -60,8 +63,17 @@ class TopicMirror:
         return [each for each in found if each is not None]
 
     async def run(self) -> None:
-        """Copy until cancelled, or until a gap stops the topic. Raises ProducerFenced."""
+        """Copy until cancelled, or until a gap stops the topic. Raises ProducerFenced where the mirror as a whole was
+        replaced."""
         while True:
+            try:
+                # One that was replaced must not take the names of its topics back from its successor.
+                await self._means.confirm()
+            except ProducerFenced:
+                raise
+            except AcklogError as error:
+                await self._back_off(error)
+                continue
             try:
                 await self._serve()
             except GapFoundError as found:
@@ -71,7 +83,11 @@ class TopicMirror:
                     self.figures.stopped = found.gap.detail
                     return
             except ProducerFenced:
-                raise
+                self._fenced += 1
+                if self._fenced > FENCED_MAX:
+                    detail = "a mirror of another name copies it to the same topic"
+                    self.figures.stopped = f"{self.source} is not copied to {self.target}: {detail}"
+                    return
             except InvalidArgument as error:
                 self.figures.stopped = str(error)
                 return
@@ -178,7 +194,7 @@ class TopicMirror:
             partition = self._partitions.get(there.partition)
             if partition is not None and there.high_watermark is not None:
                 partition.look(there.high_watermark)
-        self.is_looked_at = True
+        self.figures.partition_count = description.partitions
 
     async def _grow(self, copier: TopicCopier, description: TopicDescription) -> None:
         """Copy the new partitions when everything is copied that was in the others when they were seen: so what groups
