@@ -7,13 +7,12 @@ import random
 import pytest
 
 from acklog.messages import OutgoingMessage
-from acklog.mirror.mirror import Mirror, MirrorFencedError, state_topic_of
+from acklog.mirror.mirror import state_topic_of
 from acklog.mirror.mirror_path import path_of
-from acklog.mirror.mirror_settings import MirrorSettings
 from acklog.mirror.mirror_state import read_state
-from acklog.mirror.topic_rules import TopicRules
 from acklog.positions import Position
 from tests.sim.loop import SimLoop, simulate
+from tests.support.mirror_life import MirrorLife
 from tests.support.mirror_world import FakeCluster, FakeEnd, group_of
 
 TOPICS = ("orders", "refunds")
@@ -21,48 +20,6 @@ PARTITIONS = 2
 MESSAGES = 60
 LIVES = 6
 SEEDS = 40
-
-
-def settings(**changes: object) -> MirrorSettings:
-    values = {
-        "name": "test",
-        "copies_max": 4,
-        "at_once": 3,
-        "look_interval_ms": 50,
-        "discovery_interval_ms": 500,
-        "checkpoint_interval_ms": 300,
-        "position_interval_ms": 200,
-        "backoff_min_ms": 10,
-        "backoff_max_ms": 200,
-        **changes,
-    }
-    return MirrorSettings(**values)  # type: ignore[arg-type]
-
-
-class MirrorLife:
-    """One process of a mirror."""
-
-    def __init__(self, source: FakeCluster, target: FakeCluster, chance: random.Random, number: int, **changes: object):
-        self.ends = FakeEnd(source), FakeEnd(target)
-        self.mirror = Mirror(
-            *self.ends,
-            TopicRules(["*"], prefix="eu."),
-            settings(**changes),
-            instance=f"life-{number}",
-            now_ms=lambda: 0,
-            chance=chance.random,
-        )
-
-    async def run(self) -> str:
-        try:
-            await self.mirror.run()
-        except MirrorFencedError:
-            return "fenced"
-        return "ended"
-
-    def kill(self) -> None:
-        for end in self.ends:
-            end.is_dead = True
 
 
 async def produce(source: FakeCluster, chance: random.Random) -> None:
