@@ -168,7 +168,7 @@ class Mirror:
         if name in self._passed_over:
             return False
         task = self._tasks.get(name)
-        return task is None or (task.done() and self.settings.on_gap is OnGap.SKIP)
+        return task is None or (task.done() and self.settings.on_gap == OnGap.SKIP)
 
     def _begin(self, name: str, target_name: str, source: Mapping[str, Topic], *, is_first: bool) -> None:
         kept = self._kept.get(name, {})

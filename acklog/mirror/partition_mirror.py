@@ -51,7 +51,7 @@ class PartitionMirror:
         self._copier = copier
         self._means = copier.means
         self._begins_at = begins_at
-        self._goes_on = copier.means.settings.on_gap is OnGap.SKIP
+        self._goes_on = copier.means.settings.on_gap == OnGap.SKIP
         self.state = self._state_from(checkpoint)
         self._is_linked = False
         self._more = asyncio.Event()

@@ -79,9 +79,10 @@ class TopicMirror:
             except GapFoundError as found:
                 self._means.on_gap(found.gap)
                 is_over = found.gap.kind is GapKind.SOURCE_GONE
-                if is_over or self._means.settings.on_gap is OnGap.STOP:
+                if is_over or self._means.settings.on_gap == OnGap.STOP:
                     self.figures.stopped = found.gap.detail
                     return
+                await self._pause(None)
             except ProducerFenced:
                 self._fenced += 1
                 if self._fenced > FENCED_MAX:
@@ -152,7 +153,7 @@ class TopicMirror:
             return await self._means.target.describe(self.target)
         except TopicNotFound:
             kept = next(iter(self._kept.values()), None)
-            if kept is not None and self._means.settings.on_gap is OnGap.STOP:
+            if kept is not None and self._means.settings.on_gap == OnGap.STOP:
                 detail = f"{self.target} is not there any more in the target, where {self.source} was copied to it"
                 gap = MirrorGap(GapKind.TARGET_REMADE, self.source, None, detail)
                 raise GapFoundError(gap) from None
@@ -218,10 +219,13 @@ class TopicMirror:
         self._take_look(description)
 
     async def _back_off(self, error: AcklogError) -> None:
-        self._failures += 1
         self.figures.problem = str(error)
-        backoff = self._means.settings.backoff
-        await asyncio.sleep(backoff.delay_ms(self._failures, chance=self._means.chance(), error=error) / 1000)
+        await self._pause(error)
+
+    async def _pause(self, error: AcklogError | None) -> None:
+        self._failures += 1
+        backoff, chance = self._means.settings.backoff, self._means.chance()
+        await asyncio.sleep(backoff.delay_ms(self._failures, chance=chance, error=error) / 1000)
 
 
 def settings_for_copy(topic: Topic) -> TopicChanges:
