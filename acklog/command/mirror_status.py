@@ -9,7 +9,7 @@ from acklog.mirror.checkpoint import Checkpoint, StoppedTopic
 from acklog.mirror.ends import MirrorSource, MirrorTarget
 from acklog.mirror.mirror import state_topic_of
 from acklog.mirror.mirror_state import read_state
-from acklog.mirror.position_rule import Move, decide_position
+from acklog.mirror.position_rule import PositionMove, decide_position
 
 MISSED_BEATS_MAX = 3
 BEAT_SLACK_MS = 5_000
@@ -185,5 +185,5 @@ def _group_status(
         translated,
         target_progress,
         again,
-        "behind" if isinstance(decision, Move) else str(decision),
+        "behind" if isinstance(decision, PositionMove) else str(decision),
     )

@@ -8,7 +8,7 @@ from acklog.errors import AcklogError, InvalidArgument, ProducerFenced
 from acklog.mirror.checkpoint import STOPPED_MAX, Checkpoint, Heartbeat, StoppedTopic
 from acklog.mirror.ends import MirrorSource, MirrorTarget
 from acklog.mirror.loop_rule import copy_fault, is_copy_of_target, is_same_cluster
-from acklog.mirror.mirror_figures import MirrorFigures, TopicFigures
+from acklog.mirror.mirror_figures import MirroredTopic, MirrorFigures
 from acklog.mirror.mirror_gap import MirrorGap, OnGap
 from acklog.mirror.mirror_settings import MirrorSettings
 from acklog.mirror.mirror_state import MirrorState, copies_kept_in
@@ -136,7 +136,7 @@ class Mirror:
 
     async def _discover(self) -> None:
         for topic, fault in (await self._begin_topics(is_first=False)).items():
-            figures = self.figures.topics.setdefault(topic, TopicFigures(topic, self.rules.target_of(topic)))
+            figures = self.figures.topics.setdefault(topic, MirroredTopic(topic, self.rules.target_of(topic)))
             figures.stopped = fault
 
     async def _begin_topics(self, *, is_first: bool) -> dict[str, str]:

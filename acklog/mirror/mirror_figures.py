@@ -43,7 +43,7 @@ class PartitionFigures:
 
 
 @dataclass(slots=True)
-class TopicFigures:
+class MirroredTopic:
     """`partition_count` is how many the source has: those that came last are copied a little later. `stopped` is why
     nothing of the topic is copied, "" where it is."""
 
@@ -77,7 +77,7 @@ class GroupFigures:
 class MirrorFigures:
     """Of one mirror."""
 
-    topics: dict[str, TopicFigures] = field(default_factory=dict)
+    topics: dict[str, MirroredTopic] = field(default_factory=dict)
     groups: dict[str, GroupFigures] = field(default_factory=dict)
     gaps: list[MirrorGap] = field(default_factory=list)
     gap_count: int = 0

@@ -8,7 +8,7 @@ import msgspec
 from acklog.catalog import Group, GroupChanges, GroupOffsets, PartitionProgress
 from acklog.errors import AcklogError, GroupNotFound
 from acklog.mirror.mirror_figures import GroupFigures
-from acklog.mirror.position_rule import MARK, Move, Stays, decide_position
+from acklog.mirror.position_rule import MARK, PositionMove, Stays, decide_position
 from acklog.mirror.topic_copier import MirrorMeans
 from acklog.mirror.topic_mirror import TopicMirror
 from acklog.mirror.topic_rules import TopicRules
@@ -61,7 +61,7 @@ class PositionMirror:
             partition = topic.partitions.get(each.partition)
             translated = None if partition is None else partition.state.offsets.target_of(each.progress or 0)
             decision = decide_position(translated, places.get((topic.target, each.partition)))
-            if isinstance(decision, Move):
+            if isinstance(decision, PositionMove):
                 positions.append(
                     Position(topic.target, each.partition, decision.offset, metadata=MARK, expected=decision.expected)
                 )

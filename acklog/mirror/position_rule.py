@@ -24,23 +24,23 @@ class Stays(StrEnum):
     """Nothing of the partition is copied yet, or the group is behind what the mirror remembers of the mapping."""
 
 
-class Move(NamedTuple):
+class PositionMove(NamedTuple):
     """Everything below `offset` is done; `expected` is where the group is now, None where it is nowhere."""
 
     offset: int
     expected: int | None
 
 
-def decide_position(translated: int | None, here: PartitionProgress | None) -> Move | Stays:
+def decide_position(translated: int | None, here: PartitionProgress | None) -> PositionMove | Stays:
     """`translated` is the source's group's progress as an offset of the target; `here` is where the target's group is,
     None where it has not read the partition."""
     if translated is None:
         return Stays.NOT_KNOWN
     if here is None or here.progress is None:
-        return Move(translated, None) if here is None else Stays.NOT_KNOWN
+        return PositionMove(translated, None) if here is None else Stays.NOT_KNOWN
     if not _is_ours(here):
         return Stays.HAS_BEGUN
-    return Move(translated, here.progress) if translated > here.progress else Stays.IS_THERE
+    return PositionMove(translated, here.progress) if translated > here.progress else Stays.IS_THERE
 
 
 def _is_ours(here: PartitionProgress) -> bool:

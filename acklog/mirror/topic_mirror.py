@@ -7,7 +7,7 @@ from acklog.catalog import Topic, TopicChanges, TopicDescription
 from acklog.errors import AcklogError, InvalidArgument, ProducerFenced, TopicNotFound
 from acklog.mirror.checkpoint import Checkpoint
 from acklog.mirror.copy_plan import CopyRules
-from acklog.mirror.mirror_figures import TopicFigures
+from acklog.mirror.mirror_figures import MirroredTopic
 from acklog.mirror.mirror_gap import GapFoundError, GapKind, MirrorGap, OnGap
 from acklog.mirror.mirror_settings import DEDUP_WINDOW_MS_MIN, Beginning
 from acklog.mirror.partition_mirror import PartitionMirror
@@ -34,7 +34,7 @@ class TopicMirror:
         *,
         begins_at: Beginning,
     ) -> None:
-        self.figures = TopicFigures(source, target)
+        self.figures = MirroredTopic(source, target)
         self.source = source
         self.target = target
         self._means = means

@@ -1,11 +1,34 @@
 """`acklog mirror`: copies topics of another cluster to this one, and says how far that is."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from acklog.command.failures import CommandError, UsageError
+from acklog.command.mirror_options import (
+    AtOnceOption,
+    CheckpointIntervalOption,
+    ExcludeOption,
+    FromOption,
+    GroupsOption,
+    MaxLagOption,
+    MaxSecondsOption,
+    MetricsHostOption,
+    MetricsPortOption,
+    NameOption,
+    NoGroupsOption,
+    OnceOption,
+    OnGapOption,
+    PatternsArgument,
+    PositionIntervalOption,
+    PrefixOption,
+    RateOption,
+    RenameOption,
+    ReportIntervalOption,
+    SourceOption,
+    StatusGroupsOption,
+)
 from acklog.command.session import Session, session_of
 from acklog.command.tree import CommandTyper
 
@@ -17,87 +40,29 @@ if TYPE_CHECKING:
 command = CommandTyper(name="mirror")
 
 NAME_DEFAULT = "mirror"
-PORT_MAX = 65_535
-RATE_MAX = 10_000_000_000
-INTERVAL_S_MAX = 3600.0
-
-SourceOption = Annotated[
-    str,
-    typer.Option(
-        "--source",
-        metavar="SERVER",
-        help="Whence to copy: a profile's name, or a URL, to which ACKLOG_SOURCE_TOKEN is the token.",
-    ),
-]
-NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="The mirror's name.")]
 
 
 @command.command("run")
 def run(
     context: typer.Context,
-    patterns: Annotated[
-        list[str], typer.Argument(metavar="TOPIC...", help="Topics of the source, or patterns.", show_default=False)
-    ],
+    patterns: PatternsArgument,
     source: SourceOption,
     name: NameOption = NAME_DEFAULT,
-    excluded: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Not these topics; may repeat.")
-    ] = None,
-    prefix: Annotated[
-        str, typer.Option("--prefix", metavar="TEXT", help="What names in the target have before them.")
-    ] = "",
-    renames: Annotated[
-        list[str] | None, typer.Option("--rename", metavar="NAME=NAME", help="One topic's name there; may repeat.")
-    ] = None,
-    begins_at: Annotated[
-        str, typer.Option("--from", metavar="PLACE", help="Where to begin at the first start: earliest or latest.")
-    ] = "earliest",
-    on_gap: Annotated[
-        str,
-        typer.Option(
-            "--on-gap", metavar="WHAT", help="Where something is missing: stop that topic, or skip it and go on."
-        ),
-    ] = "stop",
-    groups: Annotated[
-        list[str] | None,
-        typer.Option("--group", "-g", metavar="PATTERN", help="Move the positions of these groups; may repeat. [all]"),
-    ] = None,
-    has_no_groups: Annotated[bool, typer.Option("--no-groups", help="Leave positions alone.")] = False,
-    bytes_per_second: Annotated[
-        int | None, typer.Option("--rate", metavar="BYTES", min=1, max=RATE_MAX, help="At most so many a second.")
-    ] = None,
-    at_once: Annotated[
-        int, typer.Option("--at-once", metavar="COUNT", min=1, max=256, help="Partitions that are copied at a time.")
-    ] = 16,
-    position_interval_s: Annotated[
-        float,
-        typer.Option(
-            "--position-interval",
-            metavar="SECONDS",
-            min=0.1,
-            max=INTERVAL_S_MAX,
-            help="Between two moves of positions.",
-        ),
-    ] = 10.0,
-    checkpoint_interval_s: Annotated[
-        float,
-        typer.Option(
-            "--checkpoint-interval", metavar="SECONDS", min=0.1, max=INTERVAL_S_MAX, help="Between two checkpoints."
-        ),
-    ] = 5.0,
-    report_interval_s: Annotated[
-        float,
-        typer.Option(
-            "--interval", metavar="SECONDS", min=0.1, max=INTERVAL_S_MAX, help="Between two lines of figures."
-        ),
-    ] = 1.0,
-    is_once: Annotated[bool, typer.Option("--once", help="End when all is copied that is there.")] = False,
-    metrics_port: Annotated[
-        int | None, typer.Option("--metrics-port", metavar="PORT", min=0, max=PORT_MAX, help="Answer Prometheus there.")
-    ] = None,
-    metrics_host: Annotated[
-        str, typer.Option("--metrics-host", metavar="ADDRESS", help="The address to listen at for that.")
-    ] = "127.0.0.1",
+    excluded: ExcludeOption = None,
+    prefix: PrefixOption = "",
+    renames: RenameOption = None,
+    begins_at: FromOption = "earliest",
+    on_gap: OnGapOption = "stop",
+    groups: GroupsOption = None,
+    has_no_groups: NoGroupsOption = False,
+    bytes_per_second: RateOption = None,
+    at_once: AtOnceOption = 16,
+    position_interval_s: PositionIntervalOption = 10.0,
+    checkpoint_interval_s: CheckpointIntervalOption = 5.0,
+    report_interval_s: ReportIntervalOption = 1.0,
+    is_once: OnceOption = False,
+    metrics_port: MetricsPortOption = None,
+    metrics_host: MetricsHostOption = "127.0.0.1",
 ) -> None:
     """Copy topics of the source to this server, until a signal ends it.
 
@@ -136,17 +101,9 @@ def status(
     context: typer.Context,
     source: SourceOption,
     name: NameOption = NAME_DEFAULT,
-    groups: Annotated[
-        list[str] | None,
-        typer.Option("--group", "-g", metavar="GROUP", help="And where this group is, at both ends; may repeat."),
-    ] = None,
-    lag_max: Annotated[
-        int, typer.Option("--max-lag", metavar="COUNT", min=0, help="Good is: no more messages behind than that.")
-    ] = 0,
-    lag_s_max: Annotated[
-        float | None,
-        typer.Option("--max-seconds", metavar="SECONDS", min=0, help="Good is: and none waits for longer."),
-    ] = None,
+    groups: StatusGroupsOption = None,
+    lag_max: MaxLagOption = 0,
+    lag_s_max: MaxSecondsOption = None,
 ) -> None:
     """How far a mirror is, and whether it runs; the exit code is 0 if all is good, and 1 if not.
 

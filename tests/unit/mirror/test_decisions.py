@@ -8,7 +8,7 @@ from acklog.mirror.copied_place import CopiedPlace
 from acklog.mirror.loop_rule import copy_fault, is_copy_of_target, is_same_cluster
 from acklog.mirror.mirror_gap import GapFoundError, GapKind
 from acklog.mirror.mirror_settings import AT_ONCE_MAX, INTERVAL_MS_MAX, INTERVAL_MS_MIN, MirrorSettings
-from acklog.mirror.position_rule import MARK, Move, Stays, decide_position
+from acklog.mirror.position_rule import MARK, PositionMove, Stays, decide_position
 from acklog.mirror.resumption import CopyState, TopicPair, gap_of_out_of_range, state_from
 from acklog.mirror.throttle import Throttle
 from acklog.positions import CommittedPosition
@@ -75,8 +75,8 @@ def place(progress: int, committed: int | None = None, **fields: object) -> Part
     ("translated", "here", "decision"),
     [
         (None, None, Stays.NOT_KNOWN),
-        (5, None, Move(5, None)),
-        (5, place(3, 3), Move(5, 3)),
+        (5, None, PositionMove(5, None)),
+        (5, place(3, 3), PositionMove(5, 3)),
         (3, place(3, 3), Stays.IS_THERE),
         (2, place(3, 3), Stays.IS_THERE),
         (5, place(3), Stays.HAS_BEGUN),
@@ -85,13 +85,13 @@ def place(progress: int, committed: int | None = None, **fields: object) -> Part
         (5, place(3, 3, in_flight=1), Stays.HAS_BEGUN),
         (5, place(3, 3, done_above=1), Stays.HAS_BEGUN),
         (5, place(3, 3, delayed=1), Stays.HAS_BEGUN),
-        (5, place(4, 3, log_start=4), Move(5, 4)),
+        (5, place(4, 3, log_start=4), PositionMove(5, 4)),
         (5, PartitionProgress("eu.orders", 0), Stays.NOT_KNOWN),
         (5, place(3, committed=None), Stays.HAS_BEGUN),
     ],
 )
 def test_a_group_is_moved_only_where_a_mirror_has_put_it(
-    translated: int | None, here: PartitionProgress | None, decision: Move | Stays
+    translated: int | None, here: PartitionProgress | None, decision: PositionMove | Stays
 ) -> None:
     assert decide_position(translated, here) == decision
 
