@@ -10,7 +10,7 @@ REQUEST_SECONDS_MAX = 5.0
 REQUEST_BYTES_MAX = 8192
 SERIES_MAX = 10_000
 """Partitions that have series of their own; beyond it the sums count, which have all."""
-_HELP = {
+MEANINGS = {
     "acklog_mirror_up": ("gauge", "1 while the mirror runs"),
     "acklog_mirror_problem": ("gauge", "1 while the mirror as a whole cannot go on"),
     "acklog_mirror_lag_messages": ("gauge", "offsets of the source that were not dealt with"),
@@ -25,17 +25,18 @@ _HELP = {
     "acklog_mirror_gaps_total": ("counter", "gaps that were found"),
     "acklog_mirror_partitions_failing": ("gauge", "partitions that cannot go on just now"),
 }
+"""Metric by metric, its type and what it tells."""
 
 
 def prometheus_text(figures: MirrorFigures, name: str, now_ms: int) -> str:
     """In Prometheus' format."""
     lines: list[str] = []
-    by_metric: dict[str, list[str]] = {metric: [] for metric in _HELP}
+    by_metric: dict[str, list[str]] = {metric: [] for metric in MEANINGS}
     for metric, labels, value in _samples(figures, now_ms):
         text = ",".join(f'{key}="{each}"' for key, each in {"mirror": name, **labels}.items())
         by_metric[metric].append(f"{metric}{{{text}}} {value}")
     for metric, samples in by_metric.items():
-        kind, meaning = _HELP[metric]
+        kind, meaning = MEANINGS[metric]
         lines += [f"# HELP {metric} {meaning}", f"# TYPE {metric} {kind}", *samples]
     return "\n".join(lines) + "\n"
 

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -64,7 +64,7 @@ async def copied_count(target: Side) -> int:
 
 async def until_copied(target: Side, count: int) -> None:
     async with asyncio.timeout(WAIT_SECONDS):
-        while await copied_count(target) < count:  # noqa: ASYNC110 - another process copies
+        while await copied_count(target) < count:
             await asyncio.sleep(0.05)
 
 
@@ -114,21 +114,22 @@ async def test_each_message_is_copied_once_whatever_is_killed(tmp_path: Path) ->
 
 @pytest.mark.timeout(300)
 async def test_a_consumer_that_moves_over_goes_on_where_it_was(tmp_path: Path) -> None:
-    async with side(tmp_path / "a") as source, side(tmp_path / "b") as target:
-        async with AsyncClient(source.server.base_url) as here, AsyncClient(target.server.base_url) as there:
-            await here.topics.create("orders", PARTITIONS)
-            await send(source, 0)
-            done: set[object] = set()
-            while len(done) < MESSAGES_A_STEP // 2:
-                received = await here.receive("orders", group="mail", max_messages=20)
-                await here.ack([message.receipt for message in received])
-                done.update(message.body for message in received)
-            log_path = tmp_path / "mirror.log"
-            arguments = ("orders", "--prefix", "a.", "--once")
-            mirror = MirrorProcess(source.mirror_url, target.mirror_url, *arguments, log_path=log_path)
-            assert await mirror.ended() == 0, log_path.read_text()
-            rest: list[object] = []
-            while received := (await there.receive("a.orders", group="mail", max_messages=100)).messages:
-                await there.ack([message.receipt for message in received])
-                rest += [message.body for message in received]
-            assert sorted([*done, *rest], key=str) == sorted(range(MESSAGES_A_STEP), key=str)
+    async with AsyncExitStack() as stack:
+        source, target = [await stack.enter_async_context(side(tmp_path / name)) for name in "ab"]
+        here, there = [await stack.enter_async_context(AsyncClient(each.server.base_url)) for each in (source, target)]
+        await here.topics.create("orders", PARTITIONS)
+        await send(source, 0)
+        done: set[object] = set()
+        while len(done) < MESSAGES_A_STEP // 2:
+            received = await here.receive("orders", group="mail", max_messages=20)
+            await here.ack([message.receipt for message in received])
+            done.update(message.body for message in received)
+        log_path = tmp_path / "mirror.log"
+        arguments = ("orders", "--prefix", "a.", "--once")
+        mirror = MirrorProcess(source.mirror_url, target.mirror_url, *arguments, log_path=log_path)
+        assert await mirror.ended() == 0, log_path.read_text()
+        rest: list[object] = []
+        while received := (await there.receive("a.orders", group="mail", max_messages=100)).messages:
+            await there.ack([message.receipt for message in received])
+            rest += [message.body for message in received]
+        assert sorted([*done, *rest], key=str) == sorted(range(MESSAGES_A_STEP), key=str)
