@@ -9,7 +9,8 @@ from acklog.mirror.checkpoint import Checkpoint, StoppedTopic
 from acklog.mirror.ends import MirrorSource, MirrorTarget
 from acklog.mirror.mirror import state_topic_of
 from acklog.mirror.mirror_state import read_state
-from acklog.mirror.position_rule import PositionMove, decide_position
+from acklog.mirror.position_mirror import EXCLUSIVE
+from acklog.mirror.position_rule import PositionMove, Stays, decide_position
 
 MISSED_BEATS_MAX = 3
 BEAT_SLACK_MS = 5_000
@@ -147,6 +148,7 @@ class StatusReader:
 
     async def _group(self, group: str, by_topic: dict[str, list[Checkpoint]]) -> list[GroupStatus]:
         offsets = await self._source.group_offsets(group)
+        mode = next((each.mode for each in await self._source.groups() if each.name == group), "")
         try:
             there = await self._target.group_offsets(group)
             places = {(each.topic, each.partition): each for each in there.offsets}
@@ -158,7 +160,7 @@ class StatusReader:
         for each in offsets.offsets:
             checkpoint = next((c for c in by_topic.get(each.topic, ()) if c.partition == each.partition), None)
             if checkpoint is not None and each.progress is not None:
-                found.append(_group_status(group, each, checkpoint, places))
+                found.append(_group_status(group, each, checkpoint, places, is_exclusive=mode == EXCLUSIVE))
         return found
 
 
@@ -167,6 +169,8 @@ def _group_status(
     source: PartitionProgress,
     checkpoint: Checkpoint,
     places: dict[tuple[str, int], PartitionProgress],
+    *,
+    is_exclusive: bool,
 ) -> GroupStatus:
     progress = source.progress or 0
     translated = checkpoint.offset_map().target_of(progress)
@@ -185,5 +189,11 @@ def _group_status(
         translated,
         target_progress,
         again,
-        "behind" if isinstance(decision, PositionMove) else str(decision),
+        _state_text(decision, is_exclusive=is_exclusive),
     )
+
+
+def _state_text(decision: PositionMove | Stays, *, is_exclusive: bool) -> str:
+    if isinstance(decision, PositionMove):
+        return "seekByHand" if is_exclusive else "behind"
+    return str(decision)

@@ -171,7 +171,8 @@ class Mirror:
         return task is None or (task.done() and self.settings.on_gap == OnGap.SKIP)
 
     def _begin(self, name: str, target_name: str, source: Mapping[str, Topic], *, is_first: bool) -> None:
-        kept = self._kept.get(name, {})
+        # Under another name in the target it is another copy, which begins anew.
+        kept = {number: each for number, each in self._kept.get(name, {}).items() if each.target_topic == target_name}
         before = self._topics.get(name)
         if before is not None:
             kept = {each.partition: each for each in before.checkpoints(0)} or kept

@@ -16,6 +16,8 @@ from acklog.positions import Position
 from acklog.wire.name_patterns import is_pattern_for
 
 POSITIONS_AT_ONCE_MAX = 1_000
+EXCLUSIVE = "exclusive"
+"""Only its members commit positions of such a group, and a mirror is none: a person seeks it when it moves over."""
 GROUPS_KEPT_MAX = 1_000
 """Of how many groups figures are kept."""
 
@@ -33,7 +35,8 @@ class PositionMirror:
         groups = await self._means.source.groups()
         there = {group.name for group in await self._means.target.groups()}
         for group in groups:
-            if not any(is_pattern_for(pattern, group.name) for pattern in self._means.settings.group_patterns):
+            is_meant = any(is_pattern_for(pattern, group.name) for pattern in self._means.settings.group_patterns)
+            if not is_meant or group.mode == EXCLUSIVE:
                 continue
             figures = GroupFigures()
             try:

@@ -160,5 +160,19 @@ def test_positions_follow_and_are_left_alone_once_a_consumer_has_begun() -> None
     simulate(3, run)
 
 
+def test_an_exclusive_group_is_left_to_its_members() -> None:
+    async def run(_loop: SimLoop) -> None:
+        chance = random.Random(4)
+        source, target = FakeCluster(chance), FakeCluster(chance)
+        source.make("orders", 1)
+        source.found_groups["ledger"] = group_of("ledger", "exclusive")
+        source.append("orders", OutgoingMessage(1, partition=0))
+        await FakeEnd(source).commit("ledger", [at_offset("orders", 1)])
+        assert await MirrorLife(source, target, chance, 0, ends_when_caught_up=True).run() == "ended"
+        assert (target.found_groups, target.places) == ({}, {})
+
+    simulate(4, run)
+
+
 def at_offset(topic: str, offset: int) -> Position:
     return Position(topic, 0, offset)

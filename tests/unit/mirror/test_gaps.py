@@ -217,6 +217,18 @@ def test_a_topic_grows_in_the_target_when_what_was_before_is_copied() -> None:
     in_world(test)
 
 
+def test_another_name_in_the_target_is_another_copy() -> None:
+    async def test(world: GapWorld) -> None:
+        world.send(0, 1, 2)
+        await world.copy()
+        life = await world.copy(prefix="west.")
+        assert life.gaps == []
+        assert len(world.target.found["west.orders"].partitions[0].records) == 3
+        assert world.copied == [0, 1, 2]
+
+    in_world(test)
+
+
 def test_messages_go_both_ways_and_none_comes_back() -> None:
     async def test(world: GapWorld) -> None:
         world.target.make("orders", 1)
