@@ -81,6 +81,10 @@ MetricsPortOption = Annotated[
 MetricsHostOption = Annotated[
     str, typer.Option("--metrics-host", metavar="ADDRESS", help="The address to listen at for that.")
 ]
+StatusPatternsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TOPIC]...", help="Topics of the source, or patterns. [all]", show_default=False),
+]
 StatusGroupsOption = Annotated[
     list[str] | None,
     typer.Option("--group", "-g", metavar="GROUP", help="And where this group is, at both ends; may repeat."),

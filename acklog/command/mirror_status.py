@@ -11,6 +11,7 @@ from acklog.mirror.mirror import state_topic_of
 from acklog.mirror.mirror_state import read_state
 from acklog.mirror.position_mirror import EXCLUSIVE
 from acklog.mirror.position_rule import PositionMove, Stays, decide_position
+from acklog.wire.name_patterns import is_pattern_for
 
 MISSED_BEATS_MAX = 3
 BEAT_SLACK_MS = 5_000
@@ -76,8 +77,11 @@ class StatusReader:
         self._name = name
         self._now_ms = now_ms
 
-    async def read(self, groups: Sequence[str], *, lag_max: int, lag_ms_max: int | None) -> MirrorStatus:
-        """Raises AcklogError; TopicNotFound where there never was such a mirror."""
+    async def read(
+        self, patterns: Sequence[str], groups: Sequence[str], *, lag_max: int, lag_ms_max: int | None
+    ) -> MirrorStatus:
+        """Of the source's topics that a pattern is for. Raises AcklogError; TopicNotFound where there never was such a
+        mirror."""
         kept = await read_state(self._target, state_topic_of(self._name))
         beat = kept.heartbeat
         status = MirrorStatus(self._name, None, is_alive=False)
@@ -87,6 +91,8 @@ class StatusReader:
             status.stopped = beat.stopped
         by_topic: dict[str, list[Checkpoint]] = {}
         for checkpoint in kept.checkpoints.values():
+            if not any(is_pattern_for(pattern, checkpoint.source_topic) for pattern in patterns):
+                continue
             by_topic.setdefault(checkpoint.source_topic, []).append(checkpoint)
         for topic, checkpoints in sorted(by_topic.items()):
             status.partitions += await self._topic(topic, checkpoints)

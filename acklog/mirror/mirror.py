@@ -67,6 +67,7 @@ class Mirror:
         self._topics: dict[str, TopicMirror] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._written: dict[str, Checkpoint] = {}
+        self._is_stopping = False
         self._passed_over: set[str] = set()
         self._over: asyncio.Future[None] | None = None
 
@@ -74,6 +75,8 @@ class Mirror:
         """Copy until `stop`. Raises MirrorFencedError; InvalidArgument where a cycle is seen at the start."""
         loop = asyncio.get_running_loop()
         self._over = loop.create_future()
+        if self._is_stopping:
+            return
         work = loop.create_task(self._work())
         work.add_done_callback(self._ended)
         try:
@@ -87,6 +90,7 @@ class Mirror:
 
     def stop(self) -> None:
         """End well: what is under way is given up, and found again by the next start."""
+        self._is_stopping = True
         if self._over is not None and not self._over.done():
             self._over.set_result(None)
 

@@ -6,6 +6,7 @@ from typing import Literal
 from acklog.client.retry import Backoff
 from acklog.errors import InvalidArgument
 from acklog.mirror.mirror_gap import OnGap
+from acklog.mirror.topic_rules import STATE_TOPIC_PREFIX
 from acklog.wire.limits import RECEIVE_BYTES_MAX, REQUEST_MESSAGES_MAX
 from acklog.wire.names import name_fault
 
@@ -45,7 +46,7 @@ class MirrorSettings:
     ends_when_caught_up: bool = False
 
     def __post_init__(self) -> None:
-        fault = name_fault(self.name)
+        fault = name_fault(self.name) or name_fault(f"{STATE_TOPIC_PREFIX}{self.name}")
         if fault is not None:
             raise InvalidArgument(f"the mirror's name {fault}", field="name")
         for field, least, most in (

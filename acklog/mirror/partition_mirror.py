@@ -73,7 +73,8 @@ class PartitionMirror:
         """Copy until cancelled. Raises GapFoundError where it is not to go on, ProducerFenced and ProducerUnknown."""
         while True:
             try:
-                await self._resume()
+                async with self._means.slots:
+                    await self._resume()
                 while True:
                     async with self._means.slots:
                         has_more = await self._copy_page()

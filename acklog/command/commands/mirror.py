@@ -28,6 +28,7 @@ from acklog.command.mirror_options import (
     ReportIntervalOption,
     SourceOption,
     StatusGroupsOption,
+    StatusPatternsArgument,
 )
 from acklog.command.session import Session, session_of
 from acklog.command.tree import CommandTyper
@@ -100,6 +101,7 @@ def run(
 def status(
     context: typer.Context,
     source: SourceOption,
+    patterns: StatusPatternsArgument = None,
     name: NameOption = NAME_DEFAULT,
     groups: StatusGroupsOption = None,
     lag_max: MaxLagOption = 0,
@@ -113,14 +115,20 @@ def status(
     from acklog.command.mirror_view import status_document, status_views
 
     session = session_of(context)
-    found = asyncio.run(_read_status(session, source, name, groups or [], lag_max, lag_s_max))
+    found = asyncio.run(_read_status(session, source, name, patterns or ["*"], groups or [], lag_max, lag_s_max))
     session.output.show(status_document(found), *status_views(found))
     if not found.is_good:
         raise typer.Exit(1)
 
 
 async def _read_status(
-    session: Session, source: str, name: str, groups: list[str], lag_max: int, lag_s_max: float | None
+    session: Session,
+    source: str,
+    name: str,
+    patterns: list[str],
+    groups: list[str],
+    lag_max: int,
+    lag_s_max: float | None,
 ) -> "MirrorStatus":
     from acklog.command.mirror_ends import source_server
     from acklog.command.mirror_status import StatusReader
@@ -136,7 +144,7 @@ async def _read_status(
         reader = StatusReader(ClientEnd(at_source), ClientEnd(at_target), name, now_ms=session.now_ms())
         lag_ms_max = None if lag_s_max is None else round(lag_s_max * 1000)
         try:
-            return await reader.read(groups, lag_max=lag_max, lag_ms_max=lag_ms_max)
+            return await reader.read(patterns, groups, lag_max=lag_max, lag_ms_max=lag_ms_max)
         except TopicNotFound as error:
             hint = "Name it as it was started: --name. Where is its target? See --server and --profile."
             what = f"no mirror {name!r} has ever kept its state here ({state_topic_of(name)})"

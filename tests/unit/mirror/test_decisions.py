@@ -158,5 +158,8 @@ def test_settings_have_limits(field: str, least: int, most: int) -> None:
 def test_a_name_and_a_rate_have_to_be_such() -> None:
     with pytest.raises(InvalidArgument):
         MirrorSettings(name="a b")
+    MirrorSettings(name="a" * 235)
+    with pytest.raises(InvalidArgument):
+        MirrorSettings(name="a" * 236)
     with pytest.raises(InvalidArgument):
         MirrorSettings(name="a", bytes_per_second=0)
