@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from acklog.catalog import Topic
-from acklog.errors import AcklogError, InvalidArgument, ProducerFenced
+from acklog.errors import AcklogError, Forbidden, InvalidArgument, ProducerFenced, Unauthenticated
 from acklog.mirror.checkpoint import STOPPED_MAX, Checkpoint, Heartbeat, StoppedTopic
 from acklog.mirror.ends import MirrorSource, MirrorTarget
 from acklog.mirror.loop_rule import copy_fault, is_copy_of_target, is_same_cluster
@@ -21,6 +21,8 @@ from acklog.wire.names import local_name
 
 CLOSING_S_MAX = 10.0
 """How long the last checkpoint may take at the end."""
+NOT_ALLOWED = (Unauthenticated, Forbidden)
+"""At the start a wrong token is a mistake of who starts it; later it may be mended while the mirror runs."""
 
 
 class MirrorFencedError(Exception):
@@ -97,8 +99,8 @@ class Mirror:
     # --- the work ----------------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        await self._until_it_works(self._open)
-        await self._until_it_works(self._discover_first)
+        await self._until_it_works(self._open, ends_it=NOT_ALLOWED)
+        await self._until_it_works(self._discover_first, ends_it=NOT_ALLOWED)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._every(self.settings.discovery_interval_ms, self._discover))
             tasks.create_task(self._every(self.settings.checkpoint_interval_ms, self._keep))
@@ -111,12 +113,15 @@ class Mirror:
             self._kept.setdefault(checkpoint.source_topic, {})[checkpoint.partition] = checkpoint
             self._written[checkpoint.key] = checkpoint
 
-    async def _until_it_works(self, step: Callable[[], Awaitable[None]]) -> None:
+    async def _until_it_works(
+        self, step: Callable[[], Awaitable[None]], *, ends_it: tuple[type[AcklogError], ...] = ()
+    ) -> None:
+        """Raises what another mirror or a wish that cannot be fulfilled is the reason of, and what `ends_it`."""
         attempt = 0
         while True:
             try:
                 await step()
-            except (ProducerFenced, InvalidArgument):
+            except (ProducerFenced, InvalidArgument, *ends_it):
                 raise
             except AcklogError as error:
                 attempt += 1

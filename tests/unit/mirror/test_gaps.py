@@ -2,11 +2,12 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from acklog.errors import InvalidArgument
+from acklog.catalog import Topic
+from acklog.errors import Forbidden, InvalidArgument
 from acklog.messages import OutgoingMessage
 from acklog.mirror.mirror_gap import GapKind
 from acklog.mirror.mirror_path import path_of
@@ -272,6 +273,20 @@ def test_a_cluster_is_not_copied_to_itself() -> None:
     async def test(world: GapWorld) -> None:
         with pytest.raises(InvalidArgument, match="the same cluster"):
             await MirrorLife(world.source, world.source, world.chance, 1).run()
+
+    in_world(test)
+
+
+def test_a_wrong_token_ends_it_at_the_start() -> None:
+    async def test(world: GapWorld) -> None:
+        class ClosedEnd(FakeEnd):
+            async def topics(self) -> Sequence[Topic]:
+                raise Forbidden("not for you", code="FORBIDDEN", retriable=False)
+
+        life = MirrorLife(world.source, world.target, world.chance, 1)
+        life.mirror._means.source = ClosedEnd(world.source)
+        with pytest.raises(Forbidden):
+            await life.mirror.run()
 
     in_world(test)
 
