@@ -57,6 +57,10 @@ class MirroredTopic:
     def of(self, partition: int) -> PartitionFigures:
         return self.partitions.setdefault(partition, PartitionFigures())
 
+    def keep_only(self, partition_count: int) -> None:
+        """There are no more partitions than that any more."""
+        self.partitions = {number: each for number, each in self.partitions.items() if number < partition_count}
+
     @property
     def is_caught_up(self) -> bool:
         is_whole = 0 < self.partition_count <= len(self.partitions)

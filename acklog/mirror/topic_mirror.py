@@ -97,6 +97,9 @@ class TopicMirror:
 
     async def _serve(self) -> None:
         copier, description = await self._open()
+        # A topic that was made anew may have fewer.
+        self._partitions = {}
+        self.figures.keep_only(description.partitions)
         failure = self._failure = asyncio.get_running_loop().create_future()
         try:
             self._begin(copier, range(min(description.partitions, self._target_partitions)), self._begins_at)

@@ -106,6 +106,27 @@ def test_a_topic_that_is_made_anew_while_it_is_copied_is_noticed() -> None:
     in_world(test)
 
 
+def test_a_topic_that_is_made_anew_with_fewer_partitions_is_caught_up_with() -> None:
+    async def test(world: GapWorld) -> None:
+        world.source.make("orders", 3)
+        for partition in range(3):
+            world.source.append("orders", OutgoingMessage(partition, partition=partition))
+        life = MirrorLife(world.source, world.target, world.chance, 1, on_gap="skip")
+        running = asyncio.get_running_loop().create_task(life.run())
+        await asyncio.sleep(2)
+        world.source.append("orders", OutgoingMessage("late", partition=2))
+        world.source.make("orders", 1)
+        world.send("new")
+        await asyncio.sleep(3)
+        topic = life.mirror.figures.topics["orders"]
+        assert (list(topic.partitions), topic.is_caught_up) == ([0], True)
+        assert world.copied == [0, "new"]
+        life.mirror.stop()
+        await running
+
+    in_world(test)
+
+
 def test_a_topic_that_is_deleted_ends_and_the_others_go_on() -> None:
     async def test(world: GapWorld) -> None:
         world.source.make("refunds", 1)
