@@ -117,11 +117,12 @@ class Mirror:
         self, step: Callable[[], Awaitable[None]], *, ends_it: tuple[type[AcklogError], ...] = ()
     ) -> None:
         """Raises what another mirror or a wish that cannot be fulfilled is the reason of, and what `ends_it`."""
+        final: tuple[type[AcklogError], ...] = (ProducerFenced, InvalidArgument, *ends_it)
         attempt = 0
         while True:
             try:
                 await step()
-            except (ProducerFenced, InvalidArgument, *ends_it):
+            except final:
                 raise
             except AcklogError as error:
                 attempt += 1
