@@ -65,10 +65,6 @@ class PartitionMirror:
                 self.figures.waiting_since_ms = self._means.now_ms()
             self._more.set()
 
-    def wake(self) -> None:
-        """Look for more, whatever is known."""
-        self._more.set()
-
     async def run(self) -> None:
         """Copy until cancelled. Raises GapFoundError where it is not to go on, ProducerFenced and ProducerUnknown."""
         while True:

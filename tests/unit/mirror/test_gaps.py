@@ -106,6 +106,24 @@ def test_a_topic_that_is_made_anew_while_it_is_copied_is_noticed() -> None:
     in_world(test)
 
 
+def test_a_topic_that_is_made_anew_between_two_pages_is_noticed_by_its_messages() -> None:
+    async def test(world: GapWorld) -> None:
+        world.send(*range(200))
+        life = MirrorLife(world.source, world.target, world.chance, 1, copies_max=1, look_interval_ms=60_000)
+        running = asyncio.get_running_loop().create_task(life.run())
+        await asyncio.sleep(0.5)
+        world.source.make("orders", 1)
+        world.send(*"x" * 200)
+        await asyncio.sleep(10)
+        assert [each.kind for each in life.gaps] == [GapKind.SOURCE_REMADE]
+        assert world.copied == list(range(len(world.copied)))
+        assert world.copied
+        life.mirror.stop()
+        await running
+
+    in_world(test)
+
+
 def test_a_topic_that_is_made_anew_with_fewer_partitions_is_caught_up_with() -> None:
     async def test(world: GapWorld) -> None:
         world.source.make("orders", 3)
