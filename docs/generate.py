@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
 
+from acklog.command.mirror_metrics import MEANINGS
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.configuration.etcd_options import EtcdOptions
@@ -249,6 +250,12 @@ def _replace(document: str, name: str, content: str) -> str:
     return f"{head}{begin}\n{content}\n{end}{tail}"
 
 
+def mirror_metrics_table() -> str:
+    rows = ["| metric | type | what it tells |", "|---|---|---|"]
+    rows += [f"| `{name}` | {kind} | {meaning} |" for name, (kind, meaning) in MEANINGS.items()]
+    return "\n".join(rows) + "\n"
+
+
 def decisions_table() -> str:
     """The decisions in their order, by the titles that they have."""
     lines = []
@@ -272,6 +279,7 @@ PARTS = {
     "docs/tracing.md": {"trace options": trace_options_table},
     "docs/tls.md": {"tls options": tls_options_table, "peer options": peer_options_table},
     "docs/runbooks/README.md": {"alerts": alerts_table, "alert faults": alert_faults_table},
+    "docs/mirror.md": {"mirror metrics": mirror_metrics_table},
     "docs/metrics.md": {"metrics": metrics_table},
     "docs/third-party.md": {"third parties": third_party_table},
     "docs/sqs.md": {"sqs calls": sqs_calls_table},

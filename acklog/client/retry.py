@@ -24,12 +24,12 @@ class Backoff:
         if not 1 <= self.min_ms <= self.max_ms:
             raise InvalidArgument(f"the back-off is {self.min_ms} to {self.max_ms} ms: 1 <= min_ms <= max_ms")
 
-    def delay_ms(self, attempt: int, *, chance: float, error: AcklogError) -> int:
+    def delay_ms(self, attempt: int, *, chance: float, error: AcklogError | None) -> int:
         """The pause after failed attempt number `attempt` (from 1); at least what the server asked for. `chance` is
         random, 0 to 1."""
         step_ms = min(self.max_ms, self.min_ms << min(attempt - 1, 30))
         pause_ms = step_ms * (0.5 + 0.5 * chance)
-        if error.retry_after_s is not None:
+        if error is not None and error.retry_after_s is not None:
             pause_ms = max(pause_ms, error.retry_after_s * 1000)
         return round(pause_ms)
 

@@ -35,6 +35,10 @@ class TcpProxy:
             for writer in writers:
                 writer.transport.abort()
 
+    def lead_to(self, port: int) -> None:
+        """From the next connection on: what was started again has another port."""
+        self._target_port = port
+
     def mend(self) -> None:
         self._is_cut = False
 

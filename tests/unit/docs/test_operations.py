@@ -6,6 +6,7 @@ import msgspec
 
 from acklog.client.tls_files import CA_FILE_VARIABLE, CERTIFICATE_FILE_VARIABLE, KEY_FILE_VARIABLE
 from acklog.command.build import COMMIT_VARIABLE
+from acklog.command.mirror_ends import TOKEN_VARIABLE as SOURCE_TOKEN_VARIABLE
 from acklog.command.session import VARIABLES
 from acklog.wire.problems import ProblemCode
 from app.auth.scopes import Scope
@@ -68,6 +69,7 @@ def test_variables_that_documents_name_are_settings() -> None:
     known = {
         *VARIABLES,
         *(CA_FILE_VARIABLE, CERTIFICATE_FILE_VARIABLE, KEY_FILE_VARIABLE),
+        SOURCE_TOKEN_VARIABLE,
         COMMIT_VARIABLE,
         ETCD_VARIABLE,
         CONFIGURATION_VARIABLE,
