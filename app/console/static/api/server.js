@@ -40,20 +40,26 @@ export async function request(method, where, { query = {}, body, signal, headers
 
 /** What a GET answers. @param {string} where @param {Record<string, unknown>} [query] @param {AbortSignal} [signal] */
 export async function get(where, query, signal) {
-  return documentOf(await request("GET", where, { query, signal }));
+  return documentOf(await request("GET", where, { query, signal }), JSON.parse);
+}
+
+/** The same for answers with bodies of messages, whose numbers stay what they are; they may be no numbers of
+ * JavaScript's then. */
+export async function getExactly(where, query, signal) {
+  return documentOf(await request("GET", where, { query, signal }), parseExactly);
 }
 
 /** What a call that changes something answers.
  * @param {string} method @param {string} where @param {unknown} [body] @param {Record<string, unknown>} [query] */
 export async function change(method, where, body, query) {
-  return documentOf(await request(method, where, { body, query }));
+  return documentOf(await request(method, where, { body, query }), JSON.parse);
 }
 
-async function documentOf(answer) {
+async function documentOf(answer, parse) {
   const text = await answer.text();
   if (!text) return null;
   const isJson = (answer.headers.get("Content-Type") ?? "").includes("json");
-  return isJson ? parseExactly(text) : text;
+  return isJson ? parse(text) : text;
 }
 
 async function fetchOrProblem(url, options) {

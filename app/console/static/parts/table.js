@@ -6,7 +6,8 @@ import { Button } from "./button.js";
 
 /**
  * @template T
- * @typedef {{title: string, of: (row: T) => unknown, isNumber?: boolean, sortBy?: (row: T) => string | number, isMain?: boolean}} Column
+ * @typedef {{title: string, of: (row: T) => unknown, isNumber?: boolean, sortBy?: (row: T) => string | number, isMain?: boolean, isRest?: boolean}} Column
+ *  `isRest`: it has the room that the others leave
  */
 
 /**
@@ -48,7 +49,7 @@ function Head({ column, index, order, sort }) {
 }
 
 function cell(column, row) {
-  const kind = `${column.isNumber ? "number" : ""} ${column.isMain ? "main" : ""}`;
+  const kind = `${column.isNumber ? "number" : ""} ${column.isMain ? "main" : ""} ${column.isRest ? "rest" : ""}`;
   return html`<td class=${kind} data-title=${column.title}>${column.of(row)}</td>`;
 }
 
