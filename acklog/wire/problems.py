@@ -113,6 +113,7 @@ class ProblemCode(Problem, Enum):
     DEDUP_WINDOW_FULL = Problem(429, True, "The memory for idempotency keys is full")
     DEDUP_WINDOW_DAMAGED = Problem(503, True, "Idempotency keys of the window cannot be read")
     TOO_MANY_WAITING = Problem(429, True, "Too many requests are waiting for messages")
+    TOO_MANY_WATCHERS = Problem(429, True, "Too many streams of events or messages are served")
     TOO_MANY_CONNECTIONS = Problem(503, True, "There are too many connections, or requests on one")
     INTERNAL = Problem(500, True, "The server failed")
     OUTCOME_UNKNOWN = Problem(500, True, "The request may or may not have taken effect")

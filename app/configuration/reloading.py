@@ -30,6 +30,9 @@ LIVE = frozenset(
         "url_bytes_max",
         "pipelined_requests_max",
         "send_rounds_max",
+        "events_interval_ms",
+        "events_watchers_max",
+        "tails_max",
     }
 )
 """By name, of whatever process has them. A node has `log_level` alone of these."""

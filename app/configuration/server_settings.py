@@ -132,6 +132,9 @@ class Settings:
     )
     waiting_requests_max: int = number(10_000, 1, 1_000_000, "requests that wait for messages at a time")
     waiting_requests_share_percent: int = number(80, 1, 100, "how much of these one token may have at most")
+    events_interval_ms: int = number(1_000, 100, 10_000, "how often streams of events are told what has changed")
+    events_watchers_max: int = number(1_000, 0, 100_000, "streams of events at a time")
+    tails_max: int = number(200, 0, 100_000, "streams of a topic's messages at a time")
     coalesced_messages_max: int = number(2_000, 1, limits.REQUEST_MESSAGES_MAX, "single messages in a shared batch")
     coalesced_bytes_max: int = number(
         4 * _MIB, limits.MESSAGE_BODY_BYTES_MAX, limits.REQUEST_BODY_BYTES_MAX, "bytes of a shared batch"
@@ -239,6 +242,7 @@ SERVER_GROUPS = {
         "waiting_requests_share_percent",
         "shown_ends_max",
     ),
+    "Streams of events and of messages": ("events_interval_ms", "events_watchers_max", "tails_max"),
     "How messages are put together": (
         "coalesced_messages_max",
         "coalesced_bytes_max",

@@ -141,6 +141,15 @@ class Metrics:
         """`result` is "done", "again" or a problem's code."""
         self._settled.add((action, result), count)
 
+    def done_so_far(self) -> dict[str, int]:
+        """By the names that streams of events have for the pace of each. It may fall when topics or groups go."""
+        return {
+            "sentPerSecond": self._sent.total,
+            "deliveredPerSecond": self._received.total,
+            "settledPerSecond": self._settled.of(("ack", "done")),
+            "requestsPerSecond": self._requests.total,
+        }
+
     def exposition(self) -> Generator[None, None, bytes]:
         """The text format. Yields where others may have their turn."""
         if self._named is not None:

@@ -25,6 +25,14 @@ class CounterTally(Collector):
     def add(self, labels: Labels, count: int = 1) -> None:
         self._counts[labels] = self._counts.get(labels, 0) + count
 
+    def of(self, labels: Labels) -> int:
+        return self._counts.get(labels, 0)
+
+    @property
+    def total(self) -> int:
+        """Of all series that there are."""
+        return sum(self._counts.values())
+
     def forget(self, position: int, values: Container[str]) -> None:
         """The series in which the label at `position` is one of these."""
         self._counts = {labels: count for labels, count in self._counts.items() if labels[position] not in values}

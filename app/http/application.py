@@ -32,6 +32,7 @@ from app.http.routers.console import add_console
 from app.http.routers.deletions import add_deletions
 from app.http.routers.documentation import add_documentation, use_description
 from app.http.routers.encryption import add_encryption
+from app.http.routers.events import add_events
 from app.http.routers.groups import add_groups
 from app.http.routers.members import add_members
 from app.http.routers.messages import add_messages
@@ -44,6 +45,7 @@ from app.http.routers.redrives import add_redrives
 from app.http.routers.scheduled import add_scheduled
 from app.http.routers.settlements import add_settlements
 from app.http.routers.tables import add_tables
+from app.http.routers.tails import add_tails
 from app.http.routers.tokens import add_tokens
 from app.http.routers.topics import add_topics
 
@@ -123,6 +125,8 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_members(app.router, services)
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)
+    add_events(app.router, services)
+    add_tails(app.router, services)
     add_audit(app.router, services)
     add_tokens(app.router, services)
     add_namespaces(app.router, services)

@@ -22,6 +22,7 @@ from app.services.compactions import CompactionService
 from app.services.deletions import DeletionService
 from app.services.demand import DemandService
 from app.services.encryption import EncryptionService
+from app.services.events import EventService
 from app.services.groups import GroupService
 from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
@@ -40,6 +41,7 @@ from app.services.seeks import SeekService
 from app.services.send import SendService
 from app.services.settle import SettleService
 from app.services.tables import TableService
+from app.services.tails import TAIL_WAITS_MAX, TailService
 from app.services.tokens import TokenService
 from app.services.topics import TopicService
 from app.services.traced_receive import TracedReceiveService
@@ -109,6 +111,10 @@ class Services:
         self.recurring = RecurringService(gateway, catalog, quotas)
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting, quotas)
+        tail_waits = WaitingRequests(TAIL_WAITS_MAX, share_percent=100)
+        tail_records = RecordsService(gateway, catalog, leaders, ends, tail_waits, quotas)
+        self.tails = TailService(gateway, catalog, leaders, ends, tail_records)
+        self.events = EventService(gateway, ends, self.metrics)
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.tables = TableService(gateway, catalog, leaders, quotas)
         self.compactions = CompactionService(gateway, catalog)

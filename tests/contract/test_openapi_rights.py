@@ -62,7 +62,8 @@ class _World:
     deleted them for nobody else."""
 
     def __init__(self) -> None:
-        self._world = MemoryWorld(Settings(request_timeout_ms=1000), parse_token_table(TOKENS.encode(), toml=True))
+        without_streams = Settings(request_timeout_ms=1000, events_watchers_max=0, tails_max=0)  # they have no end
+        self._world = MemoryWorld(without_streams, parse_token_table(TOKENS.encode(), toml=True))
         asyncio.run(self._fill())
         self._topics = dict(self._world.metadata.topics_by_name)
         self._groups = dict(self._world.metadata.groups_by_name)

@@ -11,6 +11,7 @@ from app.http.description.encryption_operations import ENCRYPTION_EXAMPLES
 from app.http.description.example_forms import Examples, Named, in_json
 from app.http.description.media_types import NDJSON, OCTETS
 from app.http.description.namespace_examples import NAMESPACE_EXAMPLES
+from app.http.description.stream_operations import STREAM_EXAMPLES
 from app.http.description.token_examples import TOKEN_EXAMPLES
 
 _TOPIC = {"topic": "orders"}
@@ -287,6 +288,7 @@ EXAMPLES: dict[str, Examples] = {
     "pauseMoves": Examples(),
     "resumeMoves": Examples(),
     **AUDIT_EXAMPLES,
+    **STREAM_EXAMPLES,
     **TOKEN_EXAMPLES,
     **NAMESPACE_EXAMPLES,
     "isAlive": Examples({}, {}, {200: in_json(it_is={"status": "alive"})}),

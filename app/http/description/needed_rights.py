@@ -99,6 +99,11 @@ NEEDED: Mapping[str, Needed] = {
     "cancelScheduled": Needed(_ON_TOPIC[Action.SEND]),
     "moveScheduled": Needed(_ON_TOPIC[Action.SEND]),
     "readRecords": Needed(_ON_TOPIC[Action.RECEIVE]),
+    "tailTopic": Needed(_ON_TOPIC[Action.RECEIVE]),
+    "watchEvents": Needed(
+        (Need((Action.LOOK,), On.ANYTHING),),
+        "shows groups to who receives for them, too; nodes to who has look on the cluster; totals to who has it on all",
+    ),
     "listTopics": Needed((Need((Action.LOOK,), On.ANYTHING),)),
     "putTopic": Needed(_ON_TOPIC[Action.MANAGE]),
     "updateTopic": Needed(_ON_TOPIC[Action.MANAGE]),

@@ -79,6 +79,12 @@ _HEADERS: dict[str, Schema] = {
         ),
         "schema": {"type": "integer", "minimum": 0, "maximum": NUMBER_MAX},
     },
+    "Last-Event-ID": {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "description": "go on behind the event of this id; browsers send it by themselves when they come again",
+        "schema": {"type": "string"},
+    },
 }
 # Links are relative to where the document is served, as are those in the descriptions of answers.
 _DESCRIPTION = (

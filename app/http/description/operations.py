@@ -26,6 +26,7 @@ from app.http.description.producer_operations import PRODUCER_OPERATIONS
 from app.http.description.recurring_operations import RECURRING_OPERATIONS
 from app.http.description.redrive_operations import REDRIVE_OPERATIONS
 from app.http.description.scheduled_operations import SCHEDULED_OPERATIONS
+from app.http.description.stream_operations import STREAM_OPERATIONS
 from app.http.description.token_operations import TOKEN_OPERATIONS
 from app.http.parsing.cluster import CLUSTER_QUERY
 from app.http.parsing.json_schema import Schema, reference
@@ -297,6 +298,7 @@ OPERATIONS: dict[str, Operation] = {
         (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
     ),
     **AUDIT_OPERATIONS,
+    **STREAM_OPERATIONS,
     **TOKEN_OPERATIONS,
     **NAMESPACE_OPERATIONS,
     "isAlive": Operation("Is the process alive?", {200: ("It is", json_of("Status"))}, (), is_open=True),

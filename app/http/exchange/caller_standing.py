@@ -1,20 +1,22 @@
 """Whether a request that waits would still be let in: none must get what was sent after its token was revoked.
 
 Who asks is found out when a request begins, and again for one that waits when tokens or an issuer's keys change, and
-when its own has come to its end. What it may do is not asked again: rights that have changed are for the next request.
+when its own has come to its end. What it may do is not asked again, as rights that have changed are for the next
+request; only a stream, which has no end of its own, ends with them.
 """
 
 import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from acklog.wire.problems import ProblemCode
 from app.auth.callers import Callers
 from app.auth.principal import Principal
 from app.http.exchange.request import RequestHeaders, principal_now, principal_of
 from cluster.errors import ServerError
 
 LOOKED_AHEAD_MS = 60_000
-"""No request waits for longer, so an end that is later concerns none."""
+"""A later end is looked for again after so long: streams last for hours, and the clock may be set."""
 
 
 class RequestStanding:
@@ -51,8 +53,9 @@ class RequestStanding:
                 on_refused(error)
                 return
             # Armed until it is refused: loops fire up to a millisecond too early, and the clock may be set back.
-            if left_ms is not None and left_ms <= LOOKED_AHEAD_MS:
-                timer = asyncio.get_running_loop().call_later(max(1, left_ms) / 1000, judge)
+            if left_ms is not None:
+                ahead_ms = min(max(1, left_ms), LOOKED_AHEAD_MS)
+                timer = asyncio.get_running_loop().call_later(ahead_ms / 1000, judge)
 
         judge()
         unsubscribe = self._callers.subscribe(judge)
@@ -68,3 +71,19 @@ class CallerStanding(RequestStanding):
     def __init__(self, headers: RequestHeaders, callers: Callers) -> None:
         """By a token or a certificate. Raises ServerError as `principal_of` does."""
         super().__init__(partial(principal_now, headers, callers), callers, first=principal_of(headers, callers))
+
+
+class StreamStanding(RequestStanding):
+    """Of what lasts for hours: it also ends when the rights change with which it began."""
+
+    def __init__(self, headers: RequestHeaders, callers: Callers) -> None:
+        """Raises ServerError as `principal_of` does."""
+        first = principal_of(headers, callers)
+
+        def judged() -> Principal:
+            principal = principal_now(headers, callers)
+            if (principal.name, principal.rights) != (first.name, first.rights):
+                raise ServerError(ProblemCode.FORBIDDEN, "what the token may do has changed")
+            return principal
+
+        super().__init__(judged, callers, first=first)

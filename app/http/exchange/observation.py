@@ -16,10 +16,13 @@ OnRefused = Callable[[Scope, Receive, int, bytes], None]
 
 _REFUSED = frozenset({401, 403})
 
+STREAM = "acklog.stream"
+"""What a request's scope has, before its answer begins, whose answer has no end of its own."""
+
 
 class ObservedApplication:
     """Notes route, method, status and duration of every request. A client that was gone before the answer counts as
-    status 499, as nginx has it."""
+    status 499, as nginx has it. A stream is noted when it begins: how long it lasts is no duration of a request."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, on_refused: OnRefused) -> None:
         self._app = app
@@ -31,13 +34,17 @@ class ObservedApplication:
             await self._app(scope, receive, send)
             return
         status = 499
+        is_counted = False
         loop = asyncio.get_running_loop()
         begin = loop.time()
 
         async def observed_send(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_counted
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if STREAM in scope:
+                    is_counted = True
+                    self._count(scope, status, loop.time() - begin)
             elif status in _REFUSED:
                 self._on_refused(scope, receive, status, message.get("body", b""))
             await send(message)
@@ -48,6 +55,10 @@ class ObservedApplication:
             status = 500
             raise
         finally:
-            route = getattr(scope.get("route"), "path", OTHER)
-            method = scope["method"] if scope["method"] in _METHODS else OTHER
-            self._metrics.count_request(route, method, status, loop.time() - begin)
+            if not is_counted:
+                self._count(scope, status, loop.time() - begin)
+
+    def _count(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", OTHER)
+        method = scope["method"] if scope["method"] in _METHODS else OTHER
+        self._metrics.count_request(route, method, status, seconds)

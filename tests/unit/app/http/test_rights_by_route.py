@@ -16,6 +16,7 @@ import yaml
 
 from acklog.wire.identifiers import ScheduleId, parse_message_id
 from app.auth.tokens import parse_token_table
+from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.http.description.needed_rights import NEEDED, Need, Needed, On
 from cluster.model.action import Action
@@ -194,7 +195,9 @@ def world_of(found: list[Kind]) -> MemoryWorld:
             for number, each in enumerate(found)
         ),
     ]
-    return MemoryWorld(tokens=parse_token_table(json.dumps({"tokens": entries}).encode()))
+    # No stream has a place: whoever may have one is told so at once, where the stream itself would have no end.
+    settings = Settings(events_watchers_max=0, tails_max=0)
+    return MemoryWorld(settings, parse_token_table(json.dumps({"tokens": entries}).encode()))
 
 
 class Asker:

@@ -1,0 +1,46 @@
+"""How many streams are served at a time: they last for hours, and have a limit of their own."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from acklog.wire.problems import ProblemCode
+from app.auth.principal import ANYONE, Principal
+from cluster.errors import ServerError
+
+RETRY_AFTER_MS = 5_000
+SHARE_PERCENT = 80
+"""How many of them one token may have."""
+
+
+class StreamPlaces:
+    """`limit` is asked with each stream: those that are there already stay."""
+
+    def __init__(self, limit: Callable[[], int], *, setting: str) -> None:
+        self._limit = limit
+        self._setting = setting
+        self._by_token: Counter[str] = Counter()
+        self.count = 0
+
+    @contextmanager
+    def one_more(self, principal: Principal) -> Iterator[None]:
+        """Raises ServerError TOO_MANY_WATCHERS."""
+        limit = self._limit()
+        if self.count >= limit:
+            raise self._too_many(f"{limit} streams are served already, as {self._setting} allows")
+        name = "" if principal is ANYONE else principal.name
+        share = max(1, limit * SHARE_PERCENT // 100)
+        if name and self._by_token[name] >= share:
+            raise self._too_many(f"{share} streams of this token are served already, {SHARE_PERCENT} % of all")
+        self.count += 1
+        self._by_token[name] += 1
+        try:
+            yield
+        finally:
+            self.count -= 1
+            self._by_token[name] -= 1
+            if not self._by_token[name]:
+                del self._by_token[name]
+
+    def _too_many(self, detail: str) -> ServerError:
+        return ServerError(ProblemCode.TOO_MANY_WATCHERS, detail, retry_after_ms=RETRY_AFTER_MS)
