@@ -4,8 +4,9 @@ import { message } from "./screens/message.js";
 import { messages } from "./screens/messages.js";
 import { overview } from "./screens/overview.js";
 import { send } from "./screens/send.js";
+import { tail } from "./screens/tail.js";
 import { topic } from "./screens/topic.js";
 import { topics } from "./screens/topics.js";
 
 /** @type {import("./routing/matching.js").Screen[]} */
-export const SCREENS = [overview, topics, topic, messages, message, send];
+export const SCREENS = [overview, topics, topic, messages, message, tail, send];

@@ -1,5 +1,5 @@
-/** How all is, found out by asking again and again: for servers, and tokens, that the stream of events is not for. It has
- * the shape of a snapshot of that stream, as far as it can be known this way. */
+/** How all is, found out by asking again and again: where the stream of events is refused. It has the shape of what that
+ * stream tells, as far as it can be known this way. */
 
 import { get } from "../api/server.js";
 
@@ -15,7 +15,9 @@ export async function polled(signal, before) {
   const time = Date.now();
   const counts = text === null ? null : sums(text);
   const gateway = counts && before?.counts ? ratesOf(before, { time, counts }) : null;
-  return { time, counts, totals: { ...cluster, gateway }, nodes: cluster.nodes };
+  const nodes = new Map(cluster.nodes.map((each) => [String(each.node), each]));
+  const rates = { messagesPerSecond: null, settledPerSecond: null, lag: null, topics: null, groups: null };
+  return { time, counts, watched: { time, totals: { ...cluster, ...rates, gateway }, nodes } };
 }
 
 /** Each counter's sum over all its labels. Pure. @param {string} text as Prometheus reads it */

@@ -6,6 +6,7 @@ import { theme } from "../shell/theme.js";
 import uPlot from "../vendor/uplot.js";
 
 const HEIGHT = 190;
+const SPAN_MIN_S = 60;
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const systemColours = new Store(systemIsDark.matches);
 systemIsDark.addEventListener("change", (event) => systemColours.set(event.matches));
@@ -56,10 +57,13 @@ function optionsOf(lines, show, width) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.15)] } },
+    scales: {
+      x: { range: (_plot, low, high) => [Math.min(low ?? 0, (high ?? 0) - SPAN_MIN_S), high ?? 0] },
+      y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.15)] },
+    },
     axes: [
-      { ...axis, values: "{HH}:{mm}:{ss}", space: 90, grid: { show: false } },
-      { ...axis, values: (_plot, values) => values.map(show), size: 62, space: 34 },
+      { ...axis, values: "{HH}:{mm}:{ss}", space: 90, size: 28, grid: { show: false } },
+      { ...axis, values: (_plot, values) => values.map(show), size: 56, space: 34 },
     ],
     series: [{}, ...lines.map((each) => ({ label: each.title, stroke: colour(each.colour), width: 2, points: { show: false } }))],
   };

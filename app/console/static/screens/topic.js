@@ -4,9 +4,10 @@ import { html } from "../view.js";
 import { useRight } from "../api/rights.js";
 import { get, path } from "../api/server.js";
 import { useAnswer } from "../api/use_answer.js";
-import { bytes, count } from "../format/number.js";
+import { bytes, count, rate } from "../format/number.js";
 import { time } from "../format/time.js";
 import { settingText } from "../format/setting.js";
+import { useWatch } from "../live/use_watch.js";
 import { Badge } from "../parts/badge.js";
 import { LinkButton } from "../parts/link_button.js";
 import { HostileText } from "../parts/hostile_text.js";
@@ -33,6 +34,7 @@ const PARTITIONS = [
 function TopicView({ names }) {
   const name = names.topic;
   const { answer, problem, again } = useAnswer((signal) => get(path`topics/${name}`, {}, signal), [name], { everyMs: EVERY_MS });
+  const { watched } = useWatch({ kinds: "topics,groups", topics: name });
   const [receive, send] = [useRight("receive", { topic: name }), useRight("send", { topic: name })];
   return html`<${ScreenHead} title=${name} trail=${[{ text: "Topics", href: addressOf(["topics"]) }]}>
       <${LinkButton} right=${receive} href=${addressOf(["topics", name, "messages"])}>Messages<//>
@@ -41,16 +43,17 @@ function TopicView({ names }) {
     <//>
     <${ProblemNotice} problem=${problem} onAgain=${again} />
     ${!answer && !problem && html`<${Waiting} />`}
-    ${answer && html`<${Facts} topic=${answer} /><div class="cards"><${Partitions} topic=${answer} /><${TopicReaders} topic=${name} /><${TopicSchedules} topic=${name} /><${Settings} topic=${answer} /></div>`}`;
+    ${answer && html`<${Facts} topic=${answer} live=${watched.topics.get(name)} /><div class="cards"><${Partitions} topic=${answer} /><${TopicReaders} topic=${name} groups=${watched.groups} time=${watched.time} /><${TopicSchedules} topic=${name} /><${Settings} topic=${answer} /></div>`}`;
 }
 
-function Facts({ topic }) {
+function Facts({ topic, live }) {
   const states = topic.partitionStates;
   const messages = states.reduce((sum, each) => sum + lengthOf(each), 0);
   const size = states.reduce((sum, each) => sum + (each.sizeBytes ?? 0), 0);
   const short = states.filter((each) => each.inSyncReplicas.length < each.replicas.length).length;
   return html`<dl class="figures">
     <div><dt>Messages kept</dt><dd>${count(messages)}</dd></div>
+    <div><dt>Stored</dt><dd>${rate(live?.messagesPerSecond)}</dd></div>
     <div><dt>Size</dt><dd>${bytes(size)}</dd></div>
     <div><dt>Partitions</dt><dd>${count(topic.partitions)}</dd></div>
     <div><dt>Replicas</dt><dd>${count(topic.replicationFactor)}</dd></div>

@@ -3,8 +3,9 @@
 import { html, useMemo } from "../view.js";
 import { TOPICS_MAX, useTopics } from "../api/topics.js";
 import { useRight } from "../api/rights.js";
-import { bytes, count, counted } from "../format/number.js";
+import { bytes, count, counted, rate } from "../format/number.js";
 import { period } from "../format/time.js";
+import { useWatch } from "../live/use_watch.js";
 import { Badge } from "../parts/badge.js";
 import { EmptyState } from "../parts/empty_state.js";
 import { HostileText } from "../parts/hostile_text.js";
@@ -15,7 +16,7 @@ import { Table } from "../parts/table.js";
 import { Waiting } from "../parts/waiting.js";
 import { addressOf, stayAt } from "../routing/route.js";
 
-const COLUMNS = [
+const columnsOf = (live) => [
   {
     title: "Topic",
     isMain: true,
@@ -24,6 +25,8 @@ const COLUMNS = [
   },
   { title: "Partitions", isNumber: true, sortBy: (topic) => topic.partitions, of: (topic) => count(topic.partitions) },
   { title: "Replicas", isNumber: true, sortBy: (topic) => topic.replicationFactor, of: (topic) => count(topic.replicationFactor) },
+  { title: "Stored", isNumber: true, sortBy: (topic) => live.get(topic.name)?.messagesPerSecond ?? -1, of: (topic) => rate(live.get(topic.name)?.messagesPerSecond) },
+  { title: "Size", isNumber: true, sortBy: (topic) => live.get(topic.name)?.bytes ?? -1, of: (topic) => bytes(live.get(topic.name)?.bytes) },
   { title: "Keeps", sortBy: keptMs, of: kept },
   { title: "", of: marks },
 ];
@@ -31,6 +34,8 @@ const COLUMNS = [
 function TopicsView({ query }) {
   const { topics, isComplete, isWaiting, problem, again } = useTopics();
   const right = useRight("look");
+  const live = useWatch({ kinds: "topics" }).watched.topics;
+  const columns = useMemo(() => columnsOf(live), [live]);
   const search = query.search ?? "";
   const found = useMemo(() => matching(topics, search), [topics, search]);
   const setSearch = (text) => stayAt(addressOf(["topics"], { search: text }));
@@ -38,7 +43,7 @@ function TopicsView({ query }) {
     <${ProblemNotice} problem=${problem} onAgain=${again} />
     <p class="summary" role="status">${summaryOf(found.length, topics.length, search, isWaiting)}</p>
     ${!isComplete && !isWaiting && !problem && html`<p class="hint">The first ${count(TOPICS_MAX)} topics are shown. Open another by its address.</p>`}
-    ${found.length > 0 && html`<${Table} caption="Topics" columns=${COLUMNS} rows=${found} keyOf=${(topic) => topic.id} />`}
+    ${found.length > 0 && html`<${Table} caption="Topics" columns=${columns} rows=${found} keyOf=${(topic) => topic.id} />`}
     ${isWaiting && topics.length === 0 && html`<${Waiting} />`}
     ${!isWaiting && !problem && found.length === 0 && html`<${NoTopics} search=${search} mayLook=${right.allowed} />`}`;
 }
