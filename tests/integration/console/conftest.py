@@ -87,7 +87,7 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
         context.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server that asks nobody, with a topic."""
     directory = tmp_path_factory.mktemp("console")

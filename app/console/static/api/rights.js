@@ -10,23 +10,26 @@ session.listen(() => decisions.clear());
 
 /** Until the server has decided, nothing is offered. */
 const UNDECIDED = { allowed: false, reason: "The server has not said yet whether your token may do this." };
+const UNASKED = { allowed: true, reason: "" };
 
 /**
  * @param {"send"|"receive"|"settle"|"look"|"seek"|"manage"|"purge"|"audit"} action
- * @param {{topic?: string, group?: string}} [on] nothing: the cluster
+ * @param {{topic?: string, group?: string} | null} [on] nothing: the cluster; null: it is not known yet on what, and the
+ *  server will say when it is done
  * @returns {{allowed: boolean, reason: string}} `reason` is for people, and empty where it is allowed
  */
 export function useRight(action, on = {}) {
   const { token } = useStore(session);
   const [decision, setDecision] = useState(UNDECIDED);
   useEffect(() => {
+    if (on === null) return undefined;
     let isCurrent = true;
     decisionOn(action, on).then((found) => isCurrent && setDecision(found));
     return () => {
       isCurrent = false;
     };
-  }, [action, on.topic, on.group, token]);
-  return decision;
+  }, [action, on?.topic, on?.group, token]);
+  return on === null ? UNASKED : decision;
 }
 
 function decisionOn(action, { topic, group }) {

@@ -12,6 +12,6 @@ export function SearchField({ label, value, onInput }) {
   };
   return html`<span class="search">
     <label for=${id} class="only-heard">${label}</label>
-    <input id=${id} type="search" placeholder=${`${label} ( / )`} value=${value} spellcheck="false" autocomplete="off" onInput=${(event) => onInput(event.target.value)} onKeyDown=${pressed} />
+    <input id=${id} type="search" placeholder=${`${label} ( / )`} value=${value} spellcheck=${false} autocomplete="off" onInput=${(event) => onInput(event.target.value)} onKeyDown=${pressed} />
   </span>`;
 }

@@ -18,7 +18,7 @@ export function MessageSearch({ query, partitions, onSearch }) {
     if (!Object.keys(fault).length) onSearch({ ...wanted, from: wanted.from === "newest" ? "" : wanted.from });
   };
   const text = (name) => (attributes) =>
-    html`<input ...${attributes} value=${wanted[name]} onInput=${set(name)} spellcheck="false" autocomplete="off" />`;
+    html`<input ...${attributes} value=${wanted[name]} onInput=${set(name)} spellcheck=${false} autocomplete="off" />`;
   return html`<form class="card search-form" onSubmit=${submit} role="search" aria-label="Messages">
     <div class="fields">
       <${Field} label="Begin with">

@@ -22,7 +22,8 @@ function SendView({ query }) {
   const [problem, setProblem] = useState(null);
   const [isSending, setIsSending] = useState(false);
   const known = useAnswer((signal) => get("topics", { limit: SUGGESTED_MAX }, signal), []).answer?.topics ?? [];
-  const right = useRight("send", form.topic ? { topic: form.topic } : { topic: "topic" });
+  const isKnown = form.topic === query.topic || known.some((each) => each.name === form.topic);
+  const right = useRight("send", form.topic && isKnown ? { topic: form.topic } : null);
   const set = (name) => (event) => setForm({ ...form, [name]: event.target.value });
   const faults = faultsOf(form);
   const why = isSending ? "It is being sent." : (Object.values(faults)[0] ?? null);
@@ -45,12 +46,12 @@ function SendView({ query }) {
     ${sent && html`<${Sent} sent=${sent} topic=${form.topic} />`}
     <form class="card send-form" onSubmit=${send}>
       <${SendFields} ...${{ form, set, faults, known }} />
-      <div class="dialog-end"><${Button} kind="main" type="submit" right=${form.topic ? right : undefined} why=${why}>Send<//></div>
+      <div class="dialog-end"><${Button} kind="main" type="submit" right=${right} why=${why}>Send<//></div>
     </form>`;
 }
 
 function SendFields({ form, set, faults, known }) {
-  const text = (name, more = {}) => (attributes) => html`<input ...${attributes} ...${more} value=${form[name]} onInput=${set(name)} spellcheck="false" autocomplete="off" />`;
+  const text = (name, more = {}) => (attributes) => html`<input ...${attributes} ...${more} value=${form[name]} onInput=${set(name)} spellcheck=${false} autocomplete="off" />`;
   return html`<div class="fields">
       <${Field} label="Topic" fault=${form.topic ? faults.topic : ""}>${text("topic", { list: "known-topics" })}<//>
       <${Field} label="Key" hint="Messages of one key stay in order.">${text("key")}<//>
@@ -63,10 +64,10 @@ function SendFields({ form, set, faults, known }) {
       ${[["json", "JSON"], ["text", "Text"]].map(([kind, said]) => html`<label class="choice"><input type="radio" name="kind" value=${kind} checked=${form.kind === kind} onChange=${set("kind")} />${said}</label>`)}
     </fieldset>
     <${Field} label="Body" fault=${faults.body}>
-      ${(attributes) => html`<textarea ...${attributes} value=${form.body} onInput=${set("body")} spellcheck="false" />`}
+      ${(attributes) => html`<textarea ...${attributes} value=${form.body} onInput=${set("body")} spellcheck=${false} />`}
     <//>
     <${Field} label="Headers" hint="One a line: name: value" fault=${faults.headers}>
-      ${(attributes) => html`<textarea ...${attributes} class="short" value=${form.headers} onInput=${set("headers")} spellcheck="false" />`}
+      ${(attributes) => html`<textarea ...${attributes} class="short" value=${form.headers} onInput=${set("headers")} spellcheck=${false} />`}
     <//>`;
 }
 

@@ -42,7 +42,7 @@ function TailForm({ query }) {
   const [wanted, setWanted] = useState({ topic: "", partition: "", filter: "", ...query });
   const known = useAnswer((signal) => get("topics", { limit: SUGGESTED_MAX }, signal), []).answer?.topics ?? [];
   const set = (name) => (event) => setWanted({ ...wanted, [name]: event.target.value });
-  const text = (name, more = {}) => (attributes) => html`<input ...${attributes} ...${more} value=${wanted[name]} onInput=${set(name)} spellcheck="false" autocomplete="off" />`;
+  const text = (name, more = {}) => (attributes) => html`<input ...${attributes} ...${more} value=${wanted[name]} onInput=${set(name)} spellcheck=${false} autocomplete="off" />`;
   const submit = (event) => {
     event.preventDefault();
     if (wanted.topic.trim()) goTo(addressOf(["tail"], { ...wanted, topic: wanted.topic.trim() }));

@@ -43,7 +43,7 @@ function TopicView({ names }) {
     <//>
     <${ProblemNotice} problem=${problem} onAgain=${again} />
     ${!answer && !problem && html`<${Waiting} />`}
-    ${answer && html`<${Facts} topic=${answer} live=${watched.topics.get(name)} /><div class="cards"><${Partitions} topic=${answer} /><${TopicReaders} topic=${name} groups=${watched.groups} time=${watched.time} /><${TopicSchedules} topic=${name} /><${Settings} topic=${answer} /></div>`}`;
+    ${answer && html`<${Facts} topic=${answer} live=${watched.topics.get(name)} /><div class="cards"><${TopicReaders} topic=${name} groups=${watched.groups} time=${watched.time} /><${Partitions} topic=${answer} /><${TopicSchedules} topic=${name} /><${Settings} topic=${answer} /></div>`}`;
 }
 
 function Facts({ topic, live }) {

@@ -18,7 +18,7 @@ export function SignIn({ reason }) {
       <p role="status">${reason}</p>
       <${Field} label="Token" hint="It stays in this tab, and is forgotten when the tab is closed.">
         ${(attributes) =>
-          html`<input ...${attributes} type="password" autocomplete="off" spellcheck="false" autofocus value=${token} onInput=${(event) => setToken(event.target.value)} />`}
+          html`<input ...${attributes} type="password" autocomplete="off" spellcheck=${false} autofocus value=${token} onInput=${(event) => setToken(event.target.value)} />`}
       <//>
       <${Button} kind="main" type="submit" why=${token.trim() ? null : "There is no token yet."}>Sign in<//>
       <p class="hint">Who runs the server makes tokens: <code>acklog tokens create</code>, or its tokens file.</p>
