@@ -31,6 +31,8 @@ PAGE_BYTES = 64 * 1024
 """Of batches that are read at a time; one is read even if it is larger."""
 RETRY_MS = 1_000
 """Before a partition is read again that cannot be read now."""
+EMPTY_PAUSE_MS = 20
+"""Behind a read that brought nothing: a node that does not wait is not asked without end."""
 LOOK_AROUND_MS = 1_000
 """How often it is looked whether the topic is there, and has more partitions."""
 
@@ -124,6 +126,8 @@ class TailStream:
                     read = await self._read(partition)
                     self._check_same(read)
                     await self._say_page(partition, read, say)
+                if read.next_offset == read.response.offset:
+                    await self._clock.sleep(EMPTY_PAUSE_MS)
             except ServerError as error:
                 if await self._stop_for(partition, error, say):
                     return
