@@ -96,3 +96,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         for number in range(20):
             server.send("orders", {"order": number}, key=f"customer-{number % 5}")
         yield server
+
+
+@pytest.fixture(scope="module")
+def no_streams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that has no place for watchers."""
+    directory = tmp_path_factory.mktemp("no-streams")
+    options = ("--events-watchers-max", "0", "--tails-max", "0")
+    with ServerProcess(directory / "data", directory / "log", options=options) as server:
+        yield server

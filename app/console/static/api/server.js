@@ -26,7 +26,9 @@ export async function request(method, where, { query = {}, body, signal, headers
     if (value === undefined || value === null || value === "") continue;
     for (const each of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(each));
   }
-  const token = session.value.token;
+  const { token, signInReason } = session.value;
+  // A view that is about to go asks again when its token has gone: that is nothing to tell anybody.
+  if (signInReason !== null) throw new Problem({ status: 401, title: "Nobody is signed in" });
   const sent = { ...headers };
   if (token) sent.Authorization = `Bearer ${token}`;
   if (body !== undefined) sent["Content-Type"] = "application/json";

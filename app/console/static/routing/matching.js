@@ -5,6 +5,7 @@
  * @property {string} pattern parts of its address, `:name` for what differs: "topics/:topic"
  * @property {string} title
  * @property {string} [key] pressed behind `g`, it leads here; a screen with a key is in the navigation
+ * @property {string} [under] the entry of the navigation that it belongs to, where its address does not say that
  * @property {import("../vendor/preact.js").FunctionComponent} View gets `names`, by the pattern, and `query`
  */
 

@@ -3,7 +3,7 @@
 import { html } from "../view.js";
 import { getExactly, path } from "../api/server.js";
 import { useAnswer } from "../api/use_answer.js";
-import { count } from "../format/number.js";
+import { counted } from "../format/number.js";
 import { ago, time } from "../format/time.js";
 import { Badge } from "../parts/badge.js";
 import { Button } from "../parts/button.js";
@@ -60,7 +60,7 @@ function Life({ life }) {
     <div class="life-head">
       <a href=${addressOf(["groups", life.group])}><${HostileText} text=${life.group} lengthMax=${80} /></a>
       <${Badge} kind=${kind}>${said}<//>
-      <span class="quiet">${life.attempts === 1 ? "1 attempt" : `${count(life.attempts)} attempts`}</span>
+      ${life.attempts > 0 && html`<span class="quiet">${counted(life.attempts, "attempt")}</span>`}
     </div>
     <p class="quiet">
       ${meaning} ${life.until !== undefined && html`Until ${time(life.until)} (${ago(life.until)}). `}
@@ -75,4 +75,4 @@ function Life({ life }) {
 }
 
 /** @type {import("../routing/matching.js").Screen} */
-export const message = { pattern: "messages/:message", title: "Message", View: MessageView };
+export const message = { pattern: "messages/:message", title: "Message", under: "topics", View: MessageView };

@@ -38,7 +38,7 @@ export function Application() {
   return html`<a class="skip" href="#main" onClick=${toMain}>To the content</a>
     <${Bar} help=${help} />
     <div class="frame">
-      <${Navigation} screens=${SCREENS} current=${parts[0] ?? ""} />
+      <${Navigation} screens=${SCREENS} current=${found?.screen.under ?? parts[0] ?? ""} />
       <main id="main" tabindex="-1">
         ${found ? html`<${found.screen.View} key=${`${where} ${token}`} names=${found.names} query=${query} />` : html`<${Nowhere} />`}
       </main>
