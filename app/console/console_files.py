@@ -1,11 +1,13 @@
 """The files of the web console, as they lie in the package."""
 
+import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+PACKAGE, FOLDER = "app.console", "static"
 SERVED = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -36,20 +38,27 @@ class ConsoleFiles:
 
 def read_console() -> ConsoleFiles:
     """Reads them all. Raises OSError."""
-    return ConsoleFiles(dict(_served(files("app.console") / "static", "")))
+    return ConsoleFiles({path: _content(path) for path in _served(files(PACKAGE) / FOLDER, "")})
 
 
 def media_type_of(path: str) -> str:
     return SERVED[_suffix(path)]
 
 
-def _served(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
+def _content(path: str) -> bytes:
+    content = pkgutil.get_data(PACKAGE, f"{FOLDER}/{path}")
+    if content is None:
+        raise FileNotFoundError(path)
+    return content
+
+
+def _served(folder: Traversable, prefix: str) -> Iterator[str]:
     for each in folder.iterdir():
         path = f"{prefix}{each.name}"
         if each.is_dir():
             yield from _served(each, f"{path}/")
         elif _suffix(path) in SERVED:
-            yield path, each.read_bytes()
+            yield path
 
 
 def _suffix(path: str) -> str:
