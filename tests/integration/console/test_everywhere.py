@@ -1,10 +1,13 @@
 """Every screen for everybody: accessible, in both colours and at both widths, small, and by itself."""
 
+from pathlib import Path
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.integration.console.conftest import NARROW, WIDE, OpenPage
+from tests.support.lasting_ports import lasting_ports
 from tests.support.server_process import ServerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("console")]
@@ -90,11 +93,20 @@ def test_where_streams_are_refused_it_asks(open_page: OpenPage, no_streams: Serv
     watched.assert_clean("429")
 
 
-def test_a_server_that_is_gone_and_comes_back(open_page: OpenPage, no_streams: ServerProcess) -> None:
-    watched = open_page(no_streams.base_url, "#/topics")
-    page = watched.page
-    expect(page.get_by_role("heading", name="Topics")).to_be_visible()
-    no_streams.kill()
-    page.get_by_role("link", name="Overview").click()
-    expect(page.get_by_text("The server cannot be reached")).to_be_visible()
-    watched.assert_clean("ERR_CONNECTION_REFUSED", "429", "net::ERR")
+def test_a_server_that_is_killed_and_comes_back(open_page: OpenPage, tmp_path: Path) -> None:
+    [port] = lasting_ports(1)
+    with ServerProcess(tmp_path / "data", tmp_path / "log", options=("--port", str(port))) as server:
+        server.send("orders", {"before": 1})
+        overview = open_page(server.base_url)
+        tail = open_page(server.base_url, "#/tail?topic=orders")
+        expect(overview.page.get_by_text("live", exact=True)).to_be_visible()
+        expect(tail.page.get_by_text("Live. 0 messages so far.")).to_be_visible()
+        server.kill()
+        expect(overview.page.get_by_text("The server cannot be reached")).to_be_visible()
+        server.start()
+        server.send("orders", {"after": 1})
+        expect(tail.page.get_by_text('{"after":1}')).to_be_visible()
+        expect(overview.page.get_by_text("live", exact=True)).to_be_visible()
+        expect(overview.page.get_by_role("alert")).to_have_count(0)
+        for each in (overview, tail):
+            each.assert_clean("net::ERR")

@@ -8,6 +8,7 @@ import { follow } from "./follow.js";
 import { polled } from "./polled.js";
 import { nothingWatched, withEvent } from "./watched.js";
 
+const REFUSED = new Set([401, 403]);
 const POLL_MS = 2_000;
 /** Pages of a large snapshot come faster than a view can be drawn. */
 const DRAWN_EVERY_MS = 150;
@@ -43,8 +44,15 @@ async function watch(query, signal, show) {
     await follow({ where: "events", query, signal, onEvent, onBroken });
   } catch (error) {
     clearTimeout(timer);
-    if (Problem.of(error).status !== 401) await poll(signal, show);
+    await pollOrSayWhy(Problem.of(error), query.kinds, signal, show);
   }
+}
+
+/** Only totals can be asked for as well; and what may not be watched may not be asked for either. */
+async function pollOrSayWhy(problem, kinds, signal, show) {
+  if (signal.aborted) return;
+  if (kinds.includes("totals") && !REFUSED.has(problem.status)) await poll(signal, show);
+  else show((last) => ({ ...last, problem }));
 }
 
 async function poll(signal, show) {
@@ -57,7 +65,9 @@ async function poll(signal, show) {
       }
     } catch (error) {
       if (signal.aborted) return;
-      show((last) => ({ ...last, problem: Problem.of(error), source: "polling" }));
+      const problem = Problem.of(error);
+      show((last) => ({ ...last, problem, source: "polling" }));
+      if (REFUSED.has(problem.status)) return;
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }

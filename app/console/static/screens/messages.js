@@ -34,17 +34,17 @@ function MessagesView({ names, query }) {
     <//>
     <${ProblemNotice} problem=${problem} onAgain=${again} />
     ${!answer && !problem && html`<${Waiting} />`}
-    ${answer && html`<${Found} topic=${answer} query=${query} onAgain=${again} />`}`;
+    ${answer && html`<${Found} topic=${answer} query=${query} />`}`;
 }
 
-function Found({ topic, query, onAgain }) {
+function Found({ topic, query }) {
   const wanted = wantedOf(topic, query);
-  const { page, more } = usePages(topic, wanted);
+  const { page, more, anew } = usePages(topic, wanted);
   const search = (chosen) => goTo(addressOf(["topics", topic.name, "messages"], chosen));
   const isBackward = wanted.from === "newest";
   return html`<${MessageSearch} key=${JSON.stringify(query)} query=${query} partitions=${topic.partitions} onSearch=${search} />
     ${wanted.isOne && html`<p class="hint">The topic has ${counted(topic.partitions, "partition")}; one at a time is looked at.</p>`}
-    <${ProblemNotice} problem=${page.firstProblem && Problem.of(page.firstProblem)} onAgain=${onAgain} />
+    <${ProblemNotice} problem=${page.firstProblem && Problem.of(page.firstProblem)} onAgain=${anew} />
     <p class="summary" role="status">${!page.isWaiting && summaryOf(page, isBackward)}</p>
     ${page.messages.length > 0 && html`<${MessageList} messages=${page.messages} caption=${`Messages of ${topic.name}`} />`}
     ${page.messages.length === 0 && !page.isWaiting && html`<${NoMessages} isAtEnd=${page.isAtEnd} isFiltered=${wanted.filter !== ""} topic=${topic} />`}
@@ -94,7 +94,7 @@ function usePages(topic, wanted) {
     read(NOTHING);
     return () => ended.current?.abort();
   }, [subject]);
-  return { page, more: () => read(page) };
+  return { page, more: () => read(page), anew: () => read(NOTHING) };
 }
 
 function pageBehind(topic, { from, states, filter }, cursors, signal) {

@@ -43,7 +43,7 @@ function TopicsView({ query }) {
     <${ProblemNotice} problem=${problem} onAgain=${again} />
     <p class="summary" role="status">${summaryOf(found.length, topics.length, search, isWaiting)}</p>
     ${!isComplete && !isWaiting && !problem && html`<p class="hint">The first ${count(TOPICS_MAX)} topics are shown. Open another by its address.</p>`}
-    ${found.length > 0 && html`<${Table} caption="Topics" columns=${columns} rows=${found} keyOf=${(topic) => topic.id} />`}
+    ${found.length > 0 && html`<${Table} key=${search} caption="Topics" columns=${columns} rows=${found} keyOf=${(topic) => topic.id} />`}
     ${isWaiting && topics.length === 0 && html`<${Waiting} />`}
     ${!isWaiting && !problem && found.length === 0 && html`<${NoTopics} search=${search} mayLook=${right.allowed} />`}`;
 }

@@ -1,6 +1,6 @@
 /** The frame around every screen. */
 
-import { html, useCallback, useEffect, useState } from "../view.js";
+import { html, useCallback, useEffect, useRef, useState } from "../view.js";
 import { session } from "../api/session.js";
 import { useStore } from "../api/store.js";
 import { EmptyState } from "../parts/empty_state.js";
@@ -27,9 +27,11 @@ export function Application() {
   useEffect(() => {
     document.title = `${title} – Acklog`;
   }, [title]);
+  const isOpened = useRef(false);
   useEffect(() => {
     // Who listens to the page hears where they have come to; who has just opened it begins at the top.
-    if (document.activeElement?.tagName === "A") document.querySelector("main h1")?.focus();
+    if (isOpened.current) document.querySelector("main h1")?.focus();
+    isOpened.current = true;
     scrollTo(0, 0);
   }, [where]);
   if (signInReason) {

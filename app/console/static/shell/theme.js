@@ -1,6 +1,7 @@
 /** Light or dark: as the system has it, or as was chosen here. */
 
 import { html } from "../view.js";
+import { read, write } from "../api/kept.js";
 import { Store, useStore } from "../api/store.js";
 
 const KEPT_AS = "acklog.theme";
@@ -13,7 +14,7 @@ apply(theme.value);
 export function ThemeSwitch() {
   const chosen = useStore(theme);
   const change = () => {
-    localStorage.setItem(KEPT_AS, NEXT[chosen]);
+    write("localStorage", KEPT_AS, NEXT[chosen]);
     theme.set(NEXT[chosen]);
   };
   return html`<button type="button" class="icon-button" onClick=${change} title=${`Colours: ${chosen}`} aria-label=${`Colours: ${chosen}. Change`}>
@@ -22,7 +23,7 @@ export function ThemeSwitch() {
 }
 
 function kept() {
-  const found = localStorage.getItem(KEPT_AS);
+  const found = read("localStorage", KEPT_AS);
   return found in NEXT ? found : "system";
 }
 
