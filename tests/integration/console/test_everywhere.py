@@ -89,7 +89,9 @@ def test_where_streams_are_refused_it_asks(open_page: OpenPage, no_streams: Serv
     no_streams.send("polled", 1)
     expect(page.get_by_text("Stored 0.", exact=False).or_(page.get_by_text("Stored 1.0/s"))).to_be_visible()
     page.goto(f"{no_streams.base_url}/console#/tail?topic=polled")
-    expect(page.get_by_role("alert")).to_contain_text("TOO_MANY_WATCHERS")
+    expect(page.get_by_text("Asked every 2 s, as there are too many streams. 0 messages so far.")).to_be_visible()
+    no_streams.send("polled", {"found": "by asking"})
+    expect(page.get_by_text('{"found":"by asking"}')).to_be_visible()
     watched.assert_clean("429")
 
 

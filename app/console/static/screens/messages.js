@@ -3,12 +3,14 @@
 import { html, useEffect, useRef, useState } from "../view.js";
 import { backward, forward } from "../api/browse.js";
 import { Problem } from "../api/problem.js";
+import { useRight } from "../api/rights.js";
 import { get, path } from "../api/server.js";
 import { useAnswer } from "../api/use_answer.js";
 import { filterOf } from "../format/filter.js";
 import { counted } from "../format/number.js";
 import { Button } from "../parts/button.js";
 import { EmptyState } from "../parts/empty_state.js";
+import { LinkButton } from "../parts/link_button.js";
 import { MessageList } from "../parts/message_list.js";
 import { ProblemNotice } from "../parts/problem_notice.js";
 import { ScreenHead } from "../parts/screen_head.js";
@@ -25,12 +27,13 @@ const NOTHING = { messages: [], cursors: null, isAtEnd: false, firstProblem: nul
 function MessagesView({ names, query }) {
   const topic = names.topic;
   const { answer, problem, again } = useAnswer((signal) => get(path`topics/${topic}`, {}, signal), [topic]);
+  const right = useRight("receive", { topic });
   const trail = [
     { text: "Topics", href: addressOf(["topics"]) },
     { text: topic, href: addressOf(["topics", topic]) },
   ];
   return html`<${ScreenHead} title="Messages" trail=${trail}>
-      <a class="button" href=${addressOf(["tail"], { topic })}>Follow live</a>
+      <${LinkButton} right=${right} href=${addressOf(["tail"], { topic })}>Follow live<//>
     <//>
     <${ProblemNotice} problem=${problem} onAgain=${again} />
     ${!answer && !problem && html`<${Waiting} />`}
@@ -47,7 +50,7 @@ function Found({ topic, query }) {
     <${ProblemNotice} problem=${page.firstProblem && Problem.of(page.firstProblem)} onAgain=${anew} />
     <p class="summary" role="status">${!page.isWaiting && summaryOf(page, isBackward)}</p>
     ${page.messages.length > 0 && html`<${MessageList} messages=${page.messages} caption=${`Messages of ${topic.name}`} />`}
-    ${page.messages.length === 0 && !page.isWaiting && html`<${NoMessages} isAtEnd=${page.isAtEnd} isFiltered=${wanted.filter !== ""} topic=${topic} />`}
+    ${page.messages.length === 0 && !page.isWaiting && !page.firstProblem && html`<${NoMessages} isAtEnd=${page.isAtEnd} isFiltered=${wanted.filter !== ""} topic=${topic} />`}
     ${page.isWaiting && html`<${Waiting} />`}
     ${!page.isWaiting && !page.isAtEnd && html`<div class="after"><${Button} onClick=${more}>${isBackward ? "Older ones" : "Later ones"}<//></div>`}`;
 }

@@ -82,6 +82,7 @@ function stateOf(tail, isPaused) {
   const seen = counted(tail.seen, "message");
   const shown = tail.seen > TAIL_SHOWN_MAX ? `; the last ${TAIL_SHOWN_MAX} are shown` : "";
   if (isPaused) return `Paused. ${seen} so far${shown}.`;
+  if (tail.source === "polling") return `Asked every 2 s, as there are too many streams. ${seen} so far${shown}.`;
   return tail.isOpen ? `Live. ${seen} so far${shown}.` : "Connecting …";
 }
 
