@@ -13,6 +13,7 @@ LIVE = frozenset(
     {
         "log_level",
         "tokens_file",
+        "no_console",
         "audit",
         "audit_timeout_ms",
         "audit_retention_ms",

@@ -54,6 +54,7 @@ class Settings:
         "origins of web pages that may call the server (https://shop.example), separated by commas, * for any where "
         "tokens are asked for; empty: its own pages only",
     )
+    no_console: bool = switch(False, "do not serve the web console")
     no_sqs: bool = switch(False, "do not answer the calls of SQS")
     sqs_account: str = text("000000000000", "account in the URLs and ARNs of SQS's queues: 12 digits")
     sqs_region: str = text("us-east-1", "region in the ARNs of SQS's queues")
@@ -194,6 +195,7 @@ SERVER_GROUPS = {
         "insecure",
         "allowed_hosts",
         "cors_origins",
+        "no_console",
         "public_url",
         "rack",
     ),

@@ -18,6 +18,7 @@ from app.http.routers.audit import add_audit
 from app.http.routers.blocked import add_blocked
 from app.http.routers.cluster import add_cluster, add_unclean_elections
 from app.http.routers.compactions import add_compactions
+from app.http.routers.console import add_console
 from app.http.routers.deletions import add_deletions
 from app.http.routers.documentation import add_documentation, use_description
 from app.http.routers.encryption import add_encryption
@@ -84,6 +85,7 @@ def make_api(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_namespaces(app.router, services)
     add_operations(app.router, services)
     add_documentation(app.router, app, gateway.in_thread)
+    add_console(app.router, services)
     use_description(app)
     install_problem_handlers(app)
     audit_routes(app, services)

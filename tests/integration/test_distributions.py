@@ -86,12 +86,13 @@ def test_a_source_distribution_makes_the_same_wheel_as_the_checkout(
     assert modules(source) == before, "a build writes outside of its own folder"
 
 
-def test_the_servers_wheel_has_the_documentation_and_its_licences(wheels: dict[str, Path]) -> None:
+def test_the_servers_wheel_has_the_pages_and_their_licences(wheels: dict[str, Path]) -> None:
     """Files that no import asks for."""
     packed = contents(wheels["acklog_server"])
     folder = Path("app/http/description")
     files = [path for name in ("swagger_ui", "web") for path in (REPOSITORY / folder / name).iterdir()]
     assert {"LICENSE", "NOTICE", "swagger-ui-bundle.js", "start.js"} <= {path.name for path in files}
+    files += [path for path in (REPOSITORY / "app/console/static").rglob("*") if path.is_file()]
     for path in files:
         assert packed[f"acklog_server/_packages/{path.relative_to(REPOSITORY)}"] == path.read_bytes()
 

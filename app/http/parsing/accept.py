@@ -1,10 +1,11 @@
-"""Which content type an answer gets (RFC 9110, section 12.5.1)."""
+"""Which content type an answer gets, and which coding (RFC 9110, section 12.5)."""
 
 import re
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 
+HTML = "text/html"
 RANGES_MAX = 50
 _QUALITY = re.compile(r"\s*q\s*=\s*(0(\.[0-9]{0,3})?|1(\.0{0,3})?)\s*", re.IGNORECASE)
 
@@ -25,6 +26,17 @@ def chosen_type(accept: str | None, offered: tuple[str, ...]) -> str:
     if not best:
         raise ServerError(ProblemCode.NOT_ACCEPTABLE, f"this call answers in {', '.join(offered)}", field="Accept")
     return best
+
+
+def is_for_people(accept: str | None) -> bool:
+    """Whether HTML is asked for by its name, as browsers do: what takes anything is a program."""
+    return any(name == HTML and quality > 0 for name, quality in map(_parse, (accept or "").split(",")[:RANGES_MAX]))
+
+
+def takes_coding(accept_encoding: str | None, coding: str) -> bool:
+    """Whether an answer may be compressed by it; not where nothing is said."""
+    wanted = dict(map(_parse, (accept_encoding or "").split(",")[:RANGES_MAX]))
+    return wanted.get(coding, wanted.get("*", 0.0)) > 0
 
 
 def _parse(part: str) -> tuple[str, float]:

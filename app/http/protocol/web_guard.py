@@ -12,7 +12,7 @@ from app.configuration.web_origins import EVERY_ORIGIN
 from cluster.errors import ServerError
 
 EVERY_HOST = "*"
-HARMLESS = (b"/", b"/docs", b"/docs/errors", b"/docs/plain")
+HARMLESS = (b"/", b"/console", b"/docs", b"/docs/errors", b"/docs/plain")
 """What a link on another page may lead to. Everything else does something, also by GET: a receive consumes. To the
 first of them SQS is spoken, by forms such as any page can send."""
 _OF_LINKS = frozenset({b"GET", b"HEAD"})

@@ -1,4 +1,4 @@
-"""`/docs`, to which `/` leads, with what belongs to it, and `/openapi.json`. Each is made once, at the first request.
+"""`/docs` with what belongs to it, and `/openapi.json`. Each is made once, at the first request.
 No token is needed."""
 
 from collections.abc import Callable
@@ -8,38 +8,16 @@ from typing import cast
 from fastapi import APIRouter, FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from app.gateway.dependencies import InThread
+from app.http.description.documentation_files import PACKAGED, packaged
 from app.http.description.openapi import openapi_document
 from app.http.description.page import HTML, errors_page, swagger_page
 from app.http.description.plain_page import plain_page
-from app.http.description.web_file import PACKAGED, WebFile, packaged
 from app.http.exchange.problem_handlers import nothing_at
 from app.http.exchange.request import RequestHeaders
-from app.http.exchange.responses import JSON, BytesResponse, json_response
-
-CHUNK_BYTES = 64 * 1024
-
-
-class WebFileResponse(Response):
-    """Handed over in pieces, each once there is room for it: however slowly many read a file of some MB, the server has
-    it in memory once."""
-
-    def __init__(self, file: WebFile, if_none_match: str | None) -> None:
-        is_known = file.is_known_to(if_none_match)
-        headers = file.unchanged_headers() if is_known else file.headers()
-        self.status_code = 304 if is_known else 200
-        self.body = b"" if is_known else file.content
-        self.background = None
-        self.raw_headers = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
-
-    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        body = b"" if scope["method"] == "HEAD" else bytes(self.body)
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        for start in range(0, max(1, len(body)), CHUNK_BYTES):
-            piece = body[start : start + CHUNK_BYTES]
-            await send({"type": "http.response.body", "body": piece, "more_body": start + CHUNK_BYTES < len(body)})
+from app.http.exchange.responses import JSON, json_response
+from app.http.exchange.web_file import WebFile, WebFileResponse
 
 
 def add_documentation(router: APIRouter, app: FastAPI, in_thread: InThread | None) -> None:
@@ -49,11 +27,6 @@ def add_documentation(router: APIRouter, app: FastAPI, in_thread: InThread | Non
         if name not in made:
             made[name] = make()
         return WebFileResponse(made[name], RequestHeaders(request).get(b"if-none-match"))
-
-    @router.head("/", include_in_schema=False)
-    @router.get("/", include_in_schema=False)
-    async def root(_request: Request) -> Response:
-        return BytesResponse(b"", 307, {"Location": "docs"}, "text/plain; charset=utf-8")
 
     @router.head("/openapi.json", include_in_schema=False)
     @router.get("/openapi.json", include_in_schema=False)

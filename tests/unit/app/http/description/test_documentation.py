@@ -14,9 +14,9 @@ from starlette.types import ASGIApp
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import parse_token_table
 from app.http.application import create_app
-from app.http.description.web_file import PACKAGED, POLICY, WebFile, packaged
+from app.http.description.documentation_files import PACKAGED, packaged
+from app.http.exchange.web_file import CHUNK_BYTES, POLICY, WebFile
 from app.http.protocol.web_guard import guard_of
-from app.http.routers.documentation import CHUNK_BYTES
 from tests.architecture.source_tree import REPOSITORY
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of

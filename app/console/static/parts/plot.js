@@ -1,0 +1,75 @@
+/** Lines over time. Who cannot see them hears the last values. */
+
+import { html, useEffect, useLayoutEffect, useRef } from "../view.js";
+import { Store, useStore } from "../api/store.js";
+import { theme } from "../shell/theme.js";
+import uPlot from "../vendor/uplot.js";
+
+const HEIGHT = 190;
+const SPAN_MIN_S = 60;
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+const systemColours = new Store(systemIsDark.matches);
+systemIsDark.addEventListener("change", (event) => systemColours.set(event.matches));
+
+/**
+ * @param {{label: string, lines: {title: string, colour: string}[], data: (number | null)[][], show: (value: number) => string}} props
+ *  `colour` names one of the style sheet; `data` are times in seconds, and the values of each line.
+ */
+export function Plot({ label, lines, data, show }) {
+  const place = useRef(null);
+  const plot = useRef(null);
+  const colours = `${useStore(theme)} ${useStore(systemColours)}`;
+  useLayoutEffect(() => {
+    const element = place.current;
+    const drawn = new uPlot(optionsOf(lines, show, element.clientWidth), data, element);
+    const fit = new ResizeObserver(() => drawn.setSize({ width: element.clientWidth, height: HEIGHT }));
+    fit.observe(element);
+    plot.current = drawn;
+    return () => {
+      fit.disconnect();
+      drawn.destroy();
+    };
+  }, [colours]);
+  useEffect(() => plot.current?.setData(data), [data]);
+  const said = lines.map(({ title }, index) => `${title}: ${spoken(data[index + 1], show)}`).join(", ");
+  return html`<figure class="plot">
+    <ul class="legend">
+      ${lines.map(
+        ({ title, colour }, index) =>
+          html`<li><span class=${`dot ${colour}`} aria-hidden="true"></span>${title} <strong>${spoken(data[index + 1], show)}</strong></li>`,
+      )}
+    </ul>
+    <div ref=${place} class="plot-place" role="img" aria-label=${`${label}. Now ${said}.`}></div>
+  </figure>`;
+}
+
+function optionsOf(lines, show, width) {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+  const axis = {
+    stroke: colour("text-soft"),
+    grid: { stroke: colour("line"), width: 1 },
+    ticks: { show: false },
+    font: "11px system-ui, sans-serif",
+  };
+  return {
+    width,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, points: { size: 6 } },
+    scales: {
+      x: { range: (_plot, low, high) => [Math.min(low ?? 0, (high ?? 0) - SPAN_MIN_S), high ?? 0] },
+      y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.15)] },
+    },
+    axes: [
+      { ...axis, values: "{HH}:{mm}:{ss}", space: 90, size: 28, grid: { show: false } },
+      { ...axis, values: (_plot, values) => values.map(show), size: 56, space: 34 },
+    ],
+    series: [{}, ...lines.map((each) => ({ label: each.title, stroke: colour(each.colour), width: 2, points: { show: false } }))],
+  };
+}
+
+function spoken(values, show) {
+  const last = values?.findLast((each) => each !== null && each !== undefined);
+  return last === undefined ? "–" : show(last);
+}
