@@ -1,5 +1,7 @@
 /** All screens, in the order of the navigation. One that has a key is in it. */
 
+import { group } from "./screens/group.js";
+import { groups } from "./screens/groups.js";
 import { message } from "./screens/message.js";
 import { messages } from "./screens/messages.js";
 import { overview } from "./screens/overview.js";
@@ -9,4 +11,4 @@ import { topic } from "./screens/topic.js";
 import { topics } from "./screens/topics.js";
 
 /** @type {import("./routing/matching.js").Screen[]} */
-export const SCREENS = [overview, topics, topic, messages, message, tail, send];
+export const SCREENS = [overview, topics, topic, messages, message, groups, group, tail, send];
