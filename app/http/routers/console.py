@@ -13,7 +13,7 @@ from app.console.console_files import media_type_of, read_console
 from app.console.console_page import console_page
 from app.http.description.page import HTML
 from app.http.exchange.http_services import HttpServices
-from app.http.exchange.problems import nothing_at
+from app.http.exchange.problem_handlers import nothing_at
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.responses import BytesResponse
 from app.http.exchange.web_file import WebFileResponse
