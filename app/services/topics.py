@@ -51,8 +51,11 @@ class TopicService:
         self._catalog = catalog
         self._leaders = leaders
 
-    async def create(self, name: str, fields: TopicFields, principal: Principal) -> tuple[TopicView, bool]:
-        """Create the topic; True when it was created, and not there with the settings that `fields` names.
+    async def create(
+        self, name: str, fields: TopicFields, principal: Principal, *, restore_id: str = ""
+    ) -> tuple[TopicView, bool]:
+        """Create the topic; True when it was created, and not there with the settings that `fields` names. Where a
+        restore is named, it is for that one to fill.
 
         Raises ServerError TOPIC_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
         """
@@ -75,6 +78,7 @@ class TopicService:
             partitions=fields.partitions or self._gateway.settings.partitions_default,
             config=config,
             replication_factor=factor,
+            restore_id=restore_id,
         )
         _refuse_other_settings(topic, fields)  # somebody else may have made it meanwhile
         return topic_view(topic), True
@@ -246,4 +250,5 @@ def topic_view(topic: Topic) -> TopicView:
         topic.created_at_ms,
         topic.config,
         list(topic.decommissioned),
+        topic.is_restoring,
     )

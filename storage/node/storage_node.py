@@ -10,6 +10,7 @@ from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.blocked_calls import BlockedCalls
 from storage.node.compaction_calls import CompactionCalls
+from storage.node.copies.copy_calls import CopyCalls
 from storage.node.deletion_calls import DeletionCalls
 from storage.node.first_contacts import FirstContacts
 from storage.node.group_starts import GroupStarts
@@ -140,8 +141,10 @@ class StorageNode:
         )
         self._held_back = HeldBack(ports.metadata, held.of_topic, self._receiver.seen, ports.clock)
         self._coordinators = coordinators_of(ports, held, self._partition, settings, on_crashed=self._crash)
+        self.copy = CopyCalls(self._partition, ports.io, settings).copy
         self.quota_shares = QuotaCalls(ports.clock, settings.quotas).shares
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
+        self.adopt = self._schedules.adopt
         self.redrives = RedriveHost(held, ports, self._starts, settings=settings.redrive, on_crashed=self._crash)
         forget_groups = self._coordinators.forget_deleted_groups
         self._housekeeping = housekeeping_of(
@@ -378,9 +381,6 @@ class StorageNode:
         self, request: schedule_messages.ScheduledListRequest
     ) -> schedule_messages.ScheduledListResponse:
         return await self._schedules.list(request)
-
-    async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
-        return await self._schedules.adopt(request)
 
     # --- PeerApi ---------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
 from storage.rpc import (
     compaction_messages,
+    copy_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -186,6 +187,9 @@ class FakeNode(Answers):
 
     async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
         return await self._call("adopt", request)  # type: ignore[no-any-return]
+
+    async def copy(self, request: copy_messages.CopyRequest) -> copy_messages.CopyResponse:
+        return await self._call("copy", request)  # type: ignore[no-any-return]
 
     async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
         return await self._call("quota_shares", request)  # type: ignore[no-any-return]
