@@ -108,7 +108,8 @@ class PartitionBackup:
     def _skip(self, position: int, end: int, error: OffsetOutOfRange | RecordsCorrupt) -> int:
         """Where to go on behind what is gone, or cannot be read. Raises BackupError where nothing says so."""
         is_gone = isinstance(error, OffsetOutOfRange)
-        onwards = error.extra.get("logStart" if is_gone else "next_offset")
+        names = ("logStart", "log_start") if is_gone else ("next_offset",)
+        onwards = next((error.extra[name] for name in names if name in error.extra), None)
         if not isinstance(onwards, int) or onwards <= position:
             raise BackupError(f"offset {position} cannot be read, nor what is behind it: {error}") from error
         self._note_gap(position, min(onwards, end), _REMOVED if is_gone else _CORRUPT)

@@ -128,7 +128,9 @@ class CopyService:
         for each, found in zip(fields.partitions, await self._progress(topic, sorted(wanted)), strict=True):
             if found.end != wanted[found.partition].end:
                 detail = f"partition {found.partition} ends at {found.end}, not at {wanted[found.partition].end}"
-                raise ServerError(ProblemCode.RESTORE_CONFLICT, detail, field="partitions", extra={"logEnd": found.end})
+                raise ServerError(
+                    ProblemCode.RESTORE_CONFLICT, detail, field="partitions", extra={"log_end": found.end}
+                )
             if each.log_start > each.end:
                 detail = f"partition {each.partition} cannot begin behind its end"
                 raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partitions")

@@ -131,4 +131,4 @@ def _nothing(start: int, end: int, epoch: int, append_ms: int) -> BatchHeader:
 
 def _conflict(header: BatchHeader, end: int) -> ServerError:
     detail = f"The log ends at {end}, within the batch from {header.base_offset} to {header.next_offset}."
-    return ServerError(ProblemCode.RESTORE_CONFLICT, detail, field="body", extra={"logEnd": end})
+    return ServerError(ProblemCode.RESTORE_CONFLICT, detail, field="body", extra={"log_end": end})

@@ -85,6 +85,7 @@ ANSWERS: dict[str, Any] = {
         [schedule_messages.ScheduledItem(7, 3, "scheduled", 1_700_000_000_000, 7, 1, Record(b""))], True, 5
     ),
     "adopt": schedule_messages.AdoptResponse(7, 3),
+    "copy": copy_messages.CopyResponse(b"state" * 1000, 1, 9, 2, 3, ["g1"]),
 }
 REQUESTS: dict[str, Any] = {
     "quota_shares": quota_messages.QuotaSharesRequest(
@@ -114,6 +115,7 @@ REQUESTS: dict[str, Any] = {
     "scheduled": schedule_messages.ScheduledRequest(TOPIC_ID, 2, "move", 7, 3, 1_700_000_000_000, -1, 5000),
     "scheduled_list": schedule_messages.ScheduledListRequest(TOPIC_ID, 2, 0, -1, 1_700_000_000_000, 10, 5000),
     "adopt": schedule_messages.AdoptRequest(TOPIC_ID, 2, b"batch" * 1000, origin=1, epoch=3, number=4, mapping=5),
+    "copy": copy_messages.CopyRequest(TOPIC_ID, 2, "groups", "r1", b"state" * 1000, group_ids={"g1": "g2"}),
 }
 
 

@@ -122,7 +122,9 @@ COPY_EXAMPLES = {
     ),
     "lookAtRestore": Examples(_TOPIC, {}, {200: in_json(nothing_yet=_VIEW)}),
     "restoreBatches": Examples(
-        {**_PARTITION, "restoreId": _RESTORE_ID}, {}, {200: in_json(nothing_was_sent=_PROGRESS)}
+        {**_PARTITION, "restoreId": _RESTORE_ID},
+        {OCTETS: {"nothing more": ""}},
+        {200: in_json(nothing_was_sent=_PROGRESS)},
     ),
     "restoreGroups": Examples(
         _PARTITION,

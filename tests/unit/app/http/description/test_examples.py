@@ -40,6 +40,7 @@ BEFORE = {
     "revokeToken": "createToken",
     "askOfToken": "createToken",
     "leaveGroup": "joinGroup",
+    **dict.fromkeys(("lookAtRestore", "restoreBatches", "restoreGroups", "finishRestore"), "beginRestore"),
     "updateNamespace": "putNamespace",
     "describeNamespace": "putNamespace",
     "deleteNamespace": "putNamespace",
