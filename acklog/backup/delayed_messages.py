@@ -7,16 +7,15 @@ below the cut is left out again afterwards.
 """
 
 from collections import defaultdict
-from typing import Any
 
 import msgspec
 
 from acklog.backup.content_file import Place, digest_of
 from acklog.backup.server_catalog import ServerCatalog
+from acklog.client.copy_calls import DelayedMessage
 from acklog.errors import MessageNotFound
 
 MESSAGES_PER_FILE = 1_000
-Document = dict[str, Any]
 
 
 class DelayedMessages:
@@ -25,7 +24,7 @@ class DelayedMessages:
     def __init__(self, catalog: ServerCatalog, topic: str) -> None:
         self._catalog = catalog
         self._topic = topic
-        self._found: dict[str, Document] = {}
+        self._found: dict[str, DelayedMessage] = {}
 
     def look(self) -> None:
         """Before the cut."""
@@ -34,15 +33,15 @@ class DelayedMessages:
                 shown = self._catalog.scheduled_message(self._topic, each["scheduleId"])
             except MessageNotFound:
                 continue  # it was delivered, long before the cut
-            if shown["state"] == "scheduled":
+            if shown.state == "scheduled":
                 self._found[each["scheduleId"]] = shown
 
     def files(self, topic_id: str, ends: dict[int, int], *, cut_ms: int) -> dict[str, bytes]:
         """By name, what is not among the messages below the `ends`. What is due later than `cut_ms` cannot be."""
-        by_partition: dict[int, list[Document]] = defaultdict(list)
+        by_partition: dict[int, list[DelayedMessage]] = defaultdict(list)
         for schedule_id, message in self._found.items():
-            if message["deliverAt"] > cut_ms or not self._is_below(schedule_id, ends):
-                by_partition[message["partition"]].append(message)
+            if message.deliver_at > cut_ms or not self._is_below(schedule_id, ends):
+                by_partition[message.partition].append(message)
         files: dict[str, bytes] = {}
         for partition, messages in sorted(by_partition.items()):
             for first in range(0, len(messages), MESSAGES_PER_FILE):
@@ -56,9 +55,9 @@ class DelayedMessages:
             shown = self._catalog.scheduled_message(self._topic, schedule_id)
         except MessageNotFound:
             return False
-        if shown["state"] == "delivered":
-            return bool(shown["offset"] < ends.get(shown["partition"], 0))
-        return bool(shown["state"] == "cancelled")
+        if shown.state == "delivered":
+            return 0 <= shown.offset < ends.get(shown.partition, 0)
+        return shown.state == "cancelled"
 
 
 def scheduled_name(place: Place, content: bytes) -> str:

@@ -50,7 +50,7 @@ class TopicCopy(msgspec.Struct, frozen=True, rename="camel"):
     config: dict[str, Any]
     decommissioned: list[int]
     partitions: list[PartitionCopy]
-    recurring: dict[str, dict[str, Any]]
+    recurring: dict[str, dict[str, msgspec.Raw]]
     scheduled_names: list[str]
     partition_count: int
 
@@ -112,6 +112,8 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 def decode_manifest(name: str, content: bytes) -> Manifest:
     """Raises BackupDamaged, and BackupError for one that a later version wrote."""
+    if not content.endswith(b"}\n"):
+        raise BackupDamaged(f"the manifest {name} ends early")
     try:
         sealed = msgspec.json.decode(content, type=_Sealed)
         if digest_of(bytes(sealed.manifest)) != sealed.sha256:
@@ -120,7 +122,7 @@ def decode_manifest(name: str, content: bytes) -> Manifest:
         if version != FORMAT_VERSION:
             raise BackupError(f"the manifest {name} has the format {version}, this version reads {FORMAT_VERSION}")
         manifest = msgspec.json.decode(sealed.manifest, type=Manifest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BackupDamaged(f"the manifest {name} is damaged: {error}") from error
     if manifest_name(manifest.run_id) != name:
         raise BackupDamaged(f"the manifest {name} is that of the run {manifest.run_id}")

@@ -35,11 +35,11 @@ class ServerCatalog:
         found = self._pages("/groups", "groups")
         return {each["name"]: GroupCopy(each["name"], each["mode"], each["settings"]) for each in found}
 
-    def recurring(self, topic: str) -> dict[str, Document]:
+    def recurring(self, topic: str) -> dict[str, copy_calls.Fields]:
         """The recurring schedules of the topic, by name, as they are made."""
         path = f"/topics/{segment(topic)}/schedules"
         names = [each["schedule"] for each in self._pages(path, "schedules")]
-        shown = {name: self._copies.perform(copy_calls.document_at(f"{path}/{segment(name)}")) for name in names}
+        shown = {name: self._copies.perform(copy_calls.fields_at(f"{path}/{segment(name)}")) for name in names}
         return {
             name: {field: document[field] for field in _OF_RECURRING if field in document}
             for name, document in shown.items()
@@ -55,10 +55,9 @@ class ServerCatalog:
             if cursor is None:
                 return
 
-    def scheduled_message(self, topic: str, schedule_id: str) -> Document:
+    def scheduled_message(self, topic: str, schedule_id: str) -> copy_calls.DelayedMessage:
         """Raises MessageNotFound."""
-        path = f"/topics/{segment(topic)}/scheduled/{segment(schedule_id)}"
-        return self._copies.perform(copy_calls.document_at(path))
+        return self._copies.perform(copy_calls.delayed_message(topic, schedule_id))
 
     def _pages(self, path: str, member: str) -> Iterator[Document]:
         after = None

@@ -20,6 +20,8 @@ from acklog.wire.log_page import MEDIA_TYPE
 
 _OCTETS = {"Content-Type": "application/octet-stream"}
 Document = dict[str, Any]
+Fields = dict[str, msgspec.Raw]
+"""What a document says, as the text that it is."""
 read_document = read_as(Document)
 
 
@@ -40,6 +42,24 @@ class BatchPage(msgspec.Struct):
     topic_id: str
     content: bytes
     next_offset: int
+
+
+class DelayedMessage(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+    """A message that is to be seen later, as a server shows it: its body is the text that it was. `offset` is where it
+    was delivered."""
+
+    schedule_id: str
+    partition: int
+    state: str
+    deliver_at: int = 0
+    key: str | None = None
+    body: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    body_base64: str | None = None
+    content_type: str | None = None
+    headers: dict[str, str] | None = None
+    tags: list[str] | None = None
+    ttl_seconds: float | None = None
+    offset: int = -1
 
 
 class RestoredTo(msgspec.Struct, rename="camel"):
@@ -63,13 +83,24 @@ class RestoreState(msgspec.Struct, rename="camel"):
 _read_cut = read_as(PartitionCut)
 _read_progress = read_as(RestoredTo)
 _read_restore = read_as(RestoreState)
+_read_fields = read_as(Fields)
+_read_delayed = read_as(DelayedMessage)
 
 
 def document_at(path: str, **query: object) -> Call[Document]:
     return Call(Request("GET", target(path, [(name, value) for name, value in query.items() if value])), read_document)
 
 
-def put_document(path: str, document: Document) -> Call[Document]:
+def fields_at(path: str) -> Call[Fields]:
+    return Call(Request("GET", path), _read_fields)
+
+
+def delayed_message(topic: str, schedule_id: str) -> Call[DelayedMessage]:
+    path = f"/topics/{segment(topic)}/scheduled/{segment(schedule_id)}"
+    return Call(Request("GET", path), _read_delayed)
+
+
+def put_document(path: str, document: Document | Fields) -> Call[Document]:
     return Call(Request("PUT", path, encode_document(document), JSON), read_document)
 
 
