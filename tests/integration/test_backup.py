@@ -2,14 +2,17 @@
 and groups are where they were; whatever is killed, and whenever."""
 
 import contextlib
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from acklog.backup.backup_error import BackupDamaged
 from acklog.backup.backup_run import BackupRun
 from acklog.backup.backup_set import BackupSet
 from acklog.backup.directory_store import DirectoryStore
@@ -17,11 +20,14 @@ from acklog.backup.manifest import Manifest
 from acklog.backup.pace import Pace
 from acklog.backup.restore_plan import restore_plan
 from acklog.backup.restore_run import Restored, RestoreRun
+from acklog.client import copy_calls
 from acklog.client.client import Client
 from acklog.client.copies import Copies
 from acklog.errors import TopicNotFound, TopicRestoring
+from acklog.messages import OutgoingMessage
 from tests.integration.conftest import ServerMaker
 from tests.support.backed_up import (
+    InterruptedCopies,
     KilledCopies,
     KilledStore,
     ProcessKilled,
@@ -37,10 +43,19 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 UNPACED = Pace(None, now_ms=lambda: 0, pause=lambda _: None)
 
 
+_numbers = count(1)
+
+
 @pytest.fixture
-def client(server: ServerProcess) -> Iterator[Client]:
-    with Client(server.base_url) as client:
+def client(shared_server: ServerProcess) -> Iterator[Client]:
+    with Client(shared_server.base_url) as client:
         yield client
+
+
+@pytest.fixture
+def topic() -> str:
+    """Of the test's own."""
+    return f"backed-up-{next(_numbers)}"
 
 
 @pytest.fixture
@@ -79,33 +94,38 @@ def filled(client: Client, topic: str = "orders", *, messages: int = 60) -> None
 
 
 def test_a_backup_and_its_restore_by_the_command(
-    client: Client, server: ServerProcess, other: ServerProcess, tmp_path: Path
+    client: Client, topic: str, other: ServerProcess, tmp_path: Path
 ) -> None:
-    filled(client)
-    expected, positions = messages_of(client, "orders"), positions_of(client, "billing", "orders")
+    filled(client, topic)
+    expected, positions = messages_of(client, topic), positions_of(client, "billing", topic)
     place = str(tmp_path / "backups")
-    taken = run_command("backup", "take", place, "--json", environment={"ACKLOG_URL": server.base_url})
+    taken = run_command("backup", "take", place, "--topic", topic, "--json", environment={"ACKLOG_URL": client.url})
     assert taken.exit_code == 0, taken.stderr
-    assert taken.document["topics"][0]["name"] == "orders"
+    assert [each["name"] for each in taken.document["topics"]] == [topic]
     assert run_command("backup", "verify", place).exit_code == 0
+    assert [each["runId"] for each in run_command("backup", "list", place, "--json").document["runs"]] == [
+        taken.document["runId"]
+    ]
     restored = run_command("restore", place, "--yes", "--json", environment={"ACKLOG_URL": other.base_url})
     assert restored.exit_code == 0, restored.stderr
     assert restored.document["topics"][0]["messages"] == 60
     with Client(other.base_url) as there:
-        assert messages_of(there, "orders") == expected
-        assert positions_of(there, "billing", "orders") == positions
-        attempts = {
-            (each.partition, each.offset): each.attempt
-            for each in there.receive("orders", group="billing", max_messages=100)
-        }
-        assert max(attempts.values()) >= 3
-        sent = there.send("orders", "new", key="k1")
+        assert messages_of(there, topic) == expected
+        assert positions_of(there, "billing", topic) == positions
+        received = there.receive(topic, group="billing", max_messages=100)
+        assert max(each.attempt for each in received) >= 3
+        sent = there.send(topic, "new", key="k1")
         assert sent.offset == 1 + max(offset for partition, offset, *_ in expected if partition == sent.partition)
+    again = run_command("restore", place, "--yes", "--json", environment={"ACKLOG_URL": other.base_url})
+    assert again.document["topics"][0]["wasThere"] is True
+    pruned = run_command("backup", "prune", place, "--keep", "1", "--yes")
+    assert pruned.stdout == "Removed 0 runs and 0 files (0 B).\n"
 
 
 def test_what_was_acknowledged_before_the_run_began_is_in_it_while_others_send(
-    client: Client, server: ServerProcess, other: ServerProcess, tmp_path: Path
+    server: ServerProcess, tmp_path: Path
 ) -> None:
+    client = Client(server.base_url)
     client.topics.create("orders", 4)
     sent: list[tuple[int, int, Any]] = []
     done: list[tuple[int, int]] = []
@@ -135,8 +155,11 @@ def test_what_was_acknowledged_before_the_run_began_is_in_it_while_others_send(
     finally:
         stop.set()
         worker.join()
+    client.close()
     server.kill()
-    with Client(other.base_url) as there:
+    shutil.rmtree(server.data_directory)
+    server.start()
+    with Client(server.base_url) as there:
         restore(there.copies, store, manifest)
         found = {(partition, offset): body for partition, offset, _, body in messages_of(there, "orders")}
         assert [each for each in sent_before if found.get(each[:2]) != each[2]] == []
@@ -152,17 +175,17 @@ def test_what_was_acknowledged_before_the_run_began_is_in_it_while_others_send(
 
 
 def test_what_an_earlier_run_has_is_not_read_again(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Client, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("acklog.backup.chunk_chain.SEALED_BYTES", 2_000)
     monkeypatch.setattr("acklog.backup.partition_backup.SEALED_BYTES", 2_000)
-    filled(client)
+    filled(client, topic)
     store = DirectoryStore(tmp_path / "backups")
     read: list[int] = []
-    first = back_up(client.copies, store)
-    client.send("orders", "more", partition=0)
+    first = back_up(client.copies, store, topic)
+    client.send(topic, "more", partition=0)
     run = BackupRun(client.copies, store, UNPACED, server="test", now_ms=now_ms, advanced=read.append)
-    second = run.take()
+    second = run.take([topic])
     sealed = {each.name for copy in first.topics[0].partitions for each in copy.chunks if each.size_bytes >= 2_000}
     assert sealed
     assert sealed <= second.content_names().keys()
@@ -174,29 +197,28 @@ def test_what_an_earlier_run_has_is_not_read_again(
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_a_backup_that_is_killed_at_any_step_goes_on(
-    client: Client, other: ServerProcess, tmp_path: Path, is_late: bool
-) -> None:
-    filled(client, messages=30)
+def test_a_backup_that_is_killed_at_any_step_goes_on(client: Client, topic: str, tmp_path: Path, is_late: bool) -> None:
+    filled(client, topic, messages=30)
     store = DirectoryStore(tmp_path / "backups")
     runs: list[list[str]] = []
 
     def take(step: int) -> Manifest:
         runs.append(BackupSet(store).run_ids())
-        return back_up(KilledCopies(client.copies, step, is_late=is_late), store)
+        return back_up(KilledCopies(client.copies, step, is_late=is_late), store, topic)
 
     manifest, kills = until_not_killed(take)
     assert kills > 5
     assert not any(runs), "a run that was killed is no backup"
-    with Client(other.base_url) as there:
-        restore(there.copies, store, manifest)
-        assert messages_of(there, "orders") == messages_of(client, "orders")
+    restore(client.copies, store, manifest, names={topic: f"{topic}-back"})
+    assert messages_of(client, f"{topic}-back") == messages_of(client, topic)
 
 
-def test_a_backup_that_is_killed_at_any_write_leaves_no_backup_but_a_whole_one(client: Client, tmp_path: Path) -> None:
-    filled(client, messages=30)
+def test_a_backup_that_is_killed_at_any_write_leaves_no_backup_but_a_whole_one(
+    client: Client, topic: str, tmp_path: Path
+) -> None:
+    filled(client, topic, messages=30)
     store = DirectoryStore(tmp_path / "backups")
-    _, kills = until_not_killed(lambda step: back_up(client.copies, KilledStore(store, step)))
+    _, kills = until_not_killed(lambda step: back_up(client.copies, KilledStore(store, step), topic))
     assert kills >= 3
     assert BackupSet(store).verify()[0] == []
     assert len(BackupSet(store).run_ids()) == 1
@@ -204,159 +226,143 @@ def test_a_backup_that_is_killed_at_any_write_leaves_no_backup_but_a_whole_one(c
 
 @pytest.mark.parametrize("is_late", [False, True])
 def test_a_restore_that_is_killed_at_any_step_goes_on_and_is_not_seen_before_its_end(
-    client: Client, other: ServerProcess, tmp_path: Path, is_late: bool
+    client: Client, topic: str, tmp_path: Path, is_late: bool
 ) -> None:
-    filled(client, messages=30)
-    client.topics.create("others", 1)
-    client.send("others", "one")
-    client.schedules.create("others", "daily", {"report": 1}, every_seconds=86_400)
-    client.send("others", "later", delay_seconds=3_600)
+    other = f"{topic}-other"
+    names = {topic: f"{topic}-back", other: f"{other}-back"}
+    filled(client, topic, messages=30)
+    client.topics.create(other, 1)
+    client.send(other, "one")
+    client.schedules.create(other, "daily", OutgoingMessage({"report": 1}), every_seconds=86_400)
+    client.send(other, "later", key="k", delay_seconds=3_600)
     store = DirectoryStore(tmp_path / "backups")
-    manifest = back_up(client.copies, store)
-    with Client(other.base_url) as there:
-        there.topics.create("unrelated", 1)
-        restored, kills = until_not_killed(
-            lambda step: restore(KilledCopies(there.copies, step, is_late=is_late), store, manifest)
-        )
-        assert kills > 8
-        assert [each.topic for each in restored.topics] == ["orders", "others"]
-        assert messages_of(there, "orders") == messages_of(client, "orders")
-        assert positions_of(there, "billing", "orders") == positions_of(client, "billing", "orders")
-        assert [
-            each.body for each in [there.scheduled.get(each.schedule_id) for each in there.scheduled.list("others")]
-        ] == ["later"]
-        assert [each.schedule for each in there.schedules.list("others")] == ["daily"]
+    manifest = back_up(client.copies, store, topic, other)
+    served: list[int] = []
+
+    def bring(step: int) -> Restored:
+        if not _is_whole(client, f"{topic}-back"):
+            for use in _uses(client, f"{topic}-back"):
+                with contextlib.suppress(TopicRestoring, TopicNotFound):
+                    use()
+                    served.append(step)
+        return restore(KilledCopies(client.copies, step, is_late=is_late), store, manifest, names=names)
+
+    restored, kills = until_not_killed(bring)
+    assert kills > 8
+    assert served == []
+    assert [each.topic for each in restored.topics] == [f"{topic}-back", f"{other}-back"]
+    assert messages_of(client, f"{topic}-back") == messages_of(client, topic)
+    assert positions_of(client, "billing", f"{topic}-back") == positions_of(client, "billing", topic)
+    [delayed] = client.scheduled.list(f"{other}-back")
+    assert client.scheduled.get(f"{other}-back", delayed.schedule_id).body == "later"
+    assert [each.schedule for each in client.schedules.list(f"{other}-back")] == ["daily"]
 
 
-def test_nothing_is_done_with_a_topic_before_its_restore_is_finished(
-    client: Client, other: ServerProcess, tmp_path: Path
-) -> None:
-    filled(client, messages=30)
+def _uses(client: Client, topic: str) -> list[Callable[[], object]]:
+    return [lambda: client.receive(topic, group="early"), lambda: client.records(topic, 0)]
+
+
+def _is_whole(client: Client, topic: str) -> bool:
+    try:
+        return not client.copies.perform(copy_calls.look_at_restore(topic)).restoring
+    except TopicNotFound:
+        return False
+
+
+def test_the_server_is_killed_in_the_middle_of_a_restore(server: ServerProcess, tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "backups")
-    manifest = back_up(client.copies, store)
-    with Client(other.base_url) as there:
-        served: list[int] = []
-
-        def bring(step: int) -> Restored:
-            if step:
-                for use in _uses(there):
-                    with contextlib.suppress(TopicRestoring, TopicNotFound):
-                        use()
-                        served.append(step)
-            return restore(KilledCopies(there.copies, step), store, manifest)
-
-        until_not_killed(bring)
-        assert served == []
-        assert there.receive("orders", group="early", max_messages=1)
-
-
-def _uses(client: Client) -> list[Callable[[], object]]:
-    return [lambda: client.receive("orders", group="early"), lambda: client.records("orders", 0)]
+    names = {"orders": "orders-back"}
+    with Client(server.base_url) as client:
+        filled(client, "orders")
+        client.topics.delete_before("orders", offsets={0: 5})
+        manifest = back_up(client.copies, store)
+        for step in (4, 6, 8):
+            with pytest.raises(ProcessKilled):
+                restore(KilledCopies(client.copies, step, is_late=True), store, manifest, names=names)
+            server.kill()
+            server.start()
+            client = Client(server.base_url)
+        restore(client.copies, store, manifest, names=names)
+        assert messages_of(client, "orders-back") == messages_of(client, "orders")
+        assert positions_of(client, "billing", "orders-back") == positions_of(client, "billing", "orders")
+        starts = [each.log_start for each in client.topics.get("orders-back").partition_states]
+        assert starts == [each.log_start for each in client.topics.get("orders").partition_states]
 
 
-def _is_restoring(server: ServerProcess, topic: str) -> bool:
-    answer = server.request("GET", f"/topics/{topic}")
-    return answer.status == 200 and answer.document.get("restoring", False) is True
-
-
-def test_the_server_is_killed_in_the_middle_of_a_restore(client: Client, other: ServerProcess, tmp_path: Path) -> None:
-    filled(client)
-    client.topics.delete_before("orders", offsets={0: 5})
-    store = DirectoryStore(tmp_path / "backups")
-    manifest = back_up(client.copies, store)
-    for step in (4, 5, 6, 7, 8):
-        with Client(other.base_url) as there, pytest.raises(ProcessKilled):
-            restore(KilledCopies(there.copies, step, is_late=True), store, manifest)
-        other.kill()
-        other.start()
-    with Client(other.base_url) as there:
-        restore(there.copies, store, manifest)
-        assert messages_of(there, "orders") == messages_of(client, "orders")
-        assert positions_of(there, "billing", "orders") == positions_of(client, "billing", "orders")
-        states = there.topics.get("orders").partition_states
-        assert [each.log_start for each in states] == [
-            each.log_start for each in client.topics.get("orders").partition_states
-        ]
-
-
-def test_into_the_same_server_under_another_name_and_up_to_a_time(client: Client, tmp_path: Path) -> None:
-    client.topics.create("orders", 1)
-    early = [client.send("orders", number) for number in range(5)]
-    page = client.records("orders", 0, offset=early[-1].offset)
-    time.sleep(0.005)
-    late = now_ms()
-    while now_ms() <= late:
+def test_up_to_a_time(client: Client, topic: str, tmp_path: Path) -> None:
+    client.topics.create(topic, 1)
+    for number in range(5):
+        client.send(topic, number)
+    late_ms = client.records(topic, 0, offset=4).messages[0].append_time_ms + 1
+    while now_ms() <= late_ms:
         pass
-    client.send("orders", "late")
-    client.ack(list(client.receive("orders", group="billing", max_messages=10)))
+    client.send(topic, "late")
+    client.ack(list(client.receive(topic, group="billing", max_messages=10)))
     store = DirectoryStore(tmp_path / "backups")
-    manifest = back_up(client.copies, store)
-    assert page.messages
-    restored = restore(client.copies, store, manifest, names={"orders": "orders-before"}, until_ms=late)
-    assert restored.topics[0].topic == "orders-before"
-    assert [body for *_, body in messages_of(client, "orders-before")] == [0, 1, 2, 3, 4]
-    assert positions_of(client, "billing", "orders-before") == {0: (5, 0)}
-    again = run_command("restore", str(tmp_path / "backups"), "--yes", environment={"ACKLOG_URL": client.url})
-    assert again.exit_code == 1
-    assert "there is a topic orders that this restore did not make" in again.stderr
+    manifest = back_up(client.copies, store, topic)
+    restore(client.copies, store, manifest, names={topic: f"{topic}-before"}, until_ms=late_ms)
+    assert [body for *_, body in messages_of(client, f"{topic}-before")] == [0, 1, 2, 3, 4]
+    assert positions_of(client, "billing", f"{topic}-before") == {0: (5, 0)}
 
 
-def test_a_restore_is_given_up(client: Client, other: ServerProcess, tmp_path: Path) -> None:
-    filled(client, messages=30)
-    store = DirectoryStore(tmp_path / "backups")
-    manifest = back_up(client.copies, store)
-    with Client(other.base_url) as there:
-        with pytest.raises(ProcessKilled):
-            restore(KilledCopies(there.copies, 6), store, manifest)
-        assert _is_restoring(other, "orders")
-        given_up = run_command(
-            "restore", str(tmp_path / "backups"), "--give-up", "--json", environment={"ACKLOG_URL": there.url}
-        )
-        assert given_up.document == {"givenUp": ["orders"]}
-        assert there.topics.list() == []
+def test_a_topic_that_is_there_already_stays_as_it_is(client: Client, topic: str, tmp_path: Path) -> None:
+    filled(client, topic, messages=30)
+    back_up(client.copies, DirectoryStore(tmp_path), topic)
+    before = messages_of(client, topic)
+    refused = run_command("restore", str(tmp_path), "--yes", environment={"ACKLOG_URL": client.url})
+    assert refused.exit_code == 1
+    assert f"there is a topic {topic} that this restore did not make" in refused.stderr
+    assert messages_of(client, topic) == before
 
 
-def test_a_topic_that_goes_meanwhile_is_told(client: Client, tmp_path: Path) -> None:
-    filled(client, messages=30)
-    filled(client, "passing", messages=30)
-    store = DirectoryStore(tmp_path / "backups")
-    copies = _Deleting(client, "passing")
-    manifest = back_up(copies, store)
-    assert manifest.gone == ["passing"]
-    assert [each.name for each in manifest.topics] == ["orders"]
+def test_a_restore_is_given_up(client: Client, topic: str, tmp_path: Path) -> None:
+    filled(client, topic, messages=30)
+    store = DirectoryStore(tmp_path)
+    manifest = back_up(client.copies, store, topic)
+    with pytest.raises(ProcessKilled):
+        restore(KilledCopies(client.copies, 4), store, manifest, names={topic: f"{topic}-back"})
+    options = ("--as", f"{topic}={topic}-back", "--give-up", "--json")
+    given_up = run_command("restore", str(tmp_path), *options, environment={"ACKLOG_URL": client.url})
+    assert given_up.document == {"givenUp": [f"{topic}-back"]}
+    with pytest.raises(TopicNotFound):
+        client.topics.get(f"{topic}-back")
 
 
-class _Deleting(Copies):
-    """Deletes a topic before its first page is read."""
+def test_a_topic_that_goes_meanwhile_is_told(client: Client, topic: str, tmp_path: Path) -> None:
+    passing = f"{topic}-passing"
+    filled(client, topic, messages=30)
+    filled(client, passing, messages=30)
 
-    def __init__(self, client: Client, topic: str) -> None:
-        self._client = client
-        self._topic = topic
-        self._has_gone = False
+    def delete() -> None:
+        client.topics.delete(passing)
+        client.topics.create(passing, 2)
 
-    def perform(self, call: Any) -> Any:
-        if not self._has_gone and call.request.target.startswith(f"/topics/{self._topic}/partitions/0/records"):
-            self._has_gone = True
-            self._client.topics.delete(self._topic)
-            self._client.topics.create(self._topic, 2)
-        return self._client.copies.perform(call)
+    copies = InterruptedCopies(client.copies, f"/topics/{passing}/partitions/0/records", delete)
+    manifest = back_up(copies, DirectoryStore(tmp_path), f"{topic}*")
+    assert manifest.gone == [passing]
+    assert [each.name for each in manifest.topics] == [topic]
 
 
-def test_what_is_removed_before_it_is_read_is_told(client: Client, server: ServerProcess, tmp_path: Path) -> None:
-    filled(client, messages=30)
-    store = DirectoryStore(tmp_path / "backups")
-
-    class Purging(Copies):
-        def __init__(self) -> None:
-            self.has_purged = False
-
-        def perform(self, call: Any) -> Any:
-            if not self.has_purged and "/partitions/0/records" in call.request.target:
-                self.has_purged = True
-                client.topics.delete_before("orders", offsets={0: 4})
-            return client.copies.perform(call)
-
-    manifest = back_up(Purging(), store)
+def test_what_is_removed_before_it_is_read_is_told(client: Client, topic: str, tmp_path: Path) -> None:
+    filled(client, topic, messages=30)
+    copies = InterruptedCopies(
+        client.copies, "/partitions/0/records", lambda: client.topics.delete_before(topic, offsets={0: 4})
+    )
+    manifest = back_up(copies, DirectoryStore(tmp_path), topic)
     [gap] = manifest.topics[0].partitions[0].gaps
     assert (gap.start, gap.end) == (0, 4)
     assert "removed" in gap.reason
+
+
+def test_no_file_that_is_damaged_is_restored(client: Client, topic: str, tmp_path: Path) -> None:
+    filled(client, topic, messages=30)
+    store = DirectoryStore(tmp_path)
+    manifest = back_up(client.copies, store, topic)
+    victim = tmp_path / manifest.topics[0].partitions[1].chunks[0].name
+    victim.write_bytes(victim.read_bytes()[:-1] + b"?")
+    with pytest.raises(BackupDamaged):
+        restore(client.copies, store, manifest, names={topic: f"{topic}-back"})
+    assert not _is_whole(client, f"{topic}-back")
+    verified = run_command("backup", "verify", str(tmp_path))
+    assert verified.exit_code == 1
+    assert "does not hold what it held" in verified.stdout

@@ -32,6 +32,21 @@ class KilledCopies(Copies):
         return result
 
 
+class InterruptedCopies(Copies):
+    """Something happens before the first call whose target has `part` in it."""
+
+    def __init__(self, copies: Copies, part: str, happen: Callable[[], object]) -> None:
+        self._copies = copies
+        self._part = part
+        self._happen: Callable[[], object] | None = happen
+
+    def perform(self, call: Call[Result]) -> Result:
+        if self._happen is not None and self._part in call.request.target:
+            happen, self._happen = self._happen, None
+            happen()
+        return self._copies.perform(call)
+
+
 class KilledStore:
     """A store whose process is killed at its write number `writes`."""
 
