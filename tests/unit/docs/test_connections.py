@@ -16,6 +16,7 @@ from cluster.model.needed_protocol import (
     PROTOCOL_OF_QUOTAS,
     PROTOCOL_OF_RECURRING,
     PROTOCOL_OF_REDRIVES,
+    PROTOCOL_OF_RESTORES,
     PROTOCOL_OF_TOPIC_DELAYS,
     PROTOCOL_OF_TTL,
 )
@@ -56,7 +57,9 @@ def test_the_versions() -> None:
     assert {PROTOCOL_OF_FAIR_HEADERS, PROTOCOL_OF_HAND_OVERS, methods.ADOPT.since} == {8}
     assert PROTOCOL_OF_NAMESPACES == 9
     assert PROTOCOL_OF_ENCRYPTION == 9
-    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_ENDLESS_RETRIES) == (1, 10)
+    assert PROTOCOL_OF_ENDLESS_RETRIES == 10
+    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_RESTORES) == (1, 11)
+    assert methods.COPY.since == PROTOCOL_OF_RESTORES
     assert methods.DELETE.since == PROTOCOL_OF_DELETIONS
     assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
     in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes"
