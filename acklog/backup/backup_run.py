@@ -13,11 +13,11 @@ import msgspec
 from acklog.backup.backup_error import BackupError
 from acklog.backup.backup_store import BackupStore
 from acklog.backup.content_file import FOLDER as CONTENT
-from acklog.backup.content_file import Place
+from acklog.backup.content_file import PartitionPlace
 from acklog.backup.delayed_messages import DelayedMessages
 from acklog.backup.manifest import FOLDER as RUNS
-from acklog.backup.manifest import Manifest, TopicCopy, encode_manifest, manifest_name
-from acklog.backup.pace import Pace
+from acklog.backup.manifest import Manifest, TopicEntry, encode_manifest, manifest_name
+from acklog.backup.pace import BackupPace
 from acklog.backup.partition_backup import PartitionBackup
 from acklog.backup.run_id import run_id_at
 from acklog.backup.server_catalog import ServerCatalog
@@ -58,7 +58,7 @@ class BackupRun:
         self,
         copies: "Copies",
         store: BackupStore,
-        pace: Pace,
+        pace: BackupPace,
         *,
         server: str,
         now_ms: Callable[[], int],
@@ -118,16 +118,17 @@ class BackupRun:
             partitions[state["partition"]] = cut
         return _Cut(shown, delayed, partitions, self._now_ms())
 
-    def _copy(self, cut: _Cut, name: str) -> TopicCopy:
+    def _copy(self, cut: _Cut, name: str) -> TopicEntry:
         shown = cut.shown
         parts = [
-            self._partitions.take(name, Place(shown["id"], number), each) for number, each in cut.partitions.items()
+            self._partitions.take(name, PartitionPlace(shown["id"], number), each)
+            for number, each in cut.partitions.items()
         ]
         ends = {number: each.high_watermark for number, each in cut.partitions.items()}
         files = cut.delayed.files(shown["id"], ends, cut_ms=cut.cut_ms)
         for file_name, content in files.items():
             self._store.put_new(file_name, content)
-        return TopicCopy(
+        return TopicEntry(
             name,
             shown["id"],
             shown["replicationFactor"],

@@ -17,7 +17,7 @@ from acklog.backup.manifest import FORMAT_VERSION, Manifest, decode_manifest, ma
 MARK = "backup.json"
 
 
-class Finding(msgspec.Struct, frozen=True):
+class BackupFinding(msgspec.Struct, frozen=True):
     """What is wrong with a file, and which runs need it."""
 
     name: str
@@ -68,16 +68,16 @@ class BackupSet:
         name = manifest_name(run_id or known[-1])
         return decode_manifest(name, self._store.read(name))
 
-    def verify(self, run_id: str | None = None) -> tuple[list[Finding], int]:
+    def verify(self, run_id: str | None = None) -> tuple[list[BackupFinding], int]:
         """What is wrong with one run, or all, and how many files were read. Each is read whole."""
-        findings: list[Finding] = []
+        findings: list[BackupFinding] = []
         needed: dict[str, list[str]] = {}
         sizes: dict[str, int | None] = {}
         for each in [run_id] if run_id is not None else self.run_ids():
             try:
                 manifest = self.run(each)
             except BackupDamaged as error:
-                findings.append(Finding(manifest_name(each), str(error), [each]))
+                findings.append(BackupFinding(manifest_name(each), str(error), [each]))
                 continue
             for name, size_bytes in manifest.content_names().items():
                 needed.setdefault(name, []).append(each)
@@ -86,7 +86,7 @@ class BackupSet:
             try:
                 self._check(name, sizes[name])
             except BackupDamaged as error:
-                findings.append(Finding(name, str(error), runs))
+                findings.append(BackupFinding(name, str(error), runs))
         return findings, len(needed)
 
     def _check(self, name: str, size_bytes: int | None) -> None:

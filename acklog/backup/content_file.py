@@ -19,7 +19,7 @@ _BATCHES = re.compile(
 )
 
 
-class Place(NamedTuple):
+class PartitionPlace(NamedTuple):
     topic_id: str
     partition: int
 
@@ -44,7 +44,7 @@ def chunk_of(name: str, size_bytes: int) -> Chunk | None:
     return None if found is None else Chunk(name, int(found[2]), int(found[3]), int(found[4]), size_bytes)
 
 
-def new_chunk(place: Place, content: bytes) -> Chunk:
+def new_chunk(place: PartitionPlace, content: bytes) -> Chunk:
     """Of batches that were verified, at least one."""
     found = [header for _, header in verified(content)]
     start, end, epoch = found[0].base_offset, found[-1].next_offset, found[-1].leader_epoch
@@ -52,7 +52,7 @@ def new_chunk(place: Place, content: bytes) -> Chunk:
     return Chunk(name, start, end, epoch, len(content))
 
 
-def groups_name(place: Place, end: int, state: bytes) -> str:
+def groups_name(place: PartitionPlace, end: int, state: bytes) -> str:
     return f"{place.folder}/{end:020}-{digest_of(state)}.groups"
 
 

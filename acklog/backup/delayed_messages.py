@@ -10,7 +10,7 @@ from collections import defaultdict
 
 import msgspec
 
-from acklog.backup.content_file import Place, digest_of
+from acklog.backup.content_file import PartitionPlace, digest_of
 from acklog.backup.server_catalog import ServerCatalog
 from acklog.client.copy_calls import DelayedMessage
 from acklog.errors import MessageNotFound
@@ -46,7 +46,7 @@ class DelayedMessages:
         for partition, messages in sorted(by_partition.items()):
             for first in range(0, len(messages), MESSAGES_PER_FILE):
                 content = msgspec.json.encode(messages[first : first + MESSAGES_PER_FILE])
-                files[scheduled_name(Place(topic_id, partition), content)] = content
+                files[scheduled_name(PartitionPlace(topic_id, partition), content)] = content
         return files
 
     def _is_below(self, schedule_id: str, ends: dict[int, int]) -> bool:
@@ -60,5 +60,5 @@ class DelayedMessages:
         return shown.state == "cancelled"
 
 
-def scheduled_name(place: Place, content: bytes) -> str:
+def scheduled_name(place: PartitionPlace, content: bytes) -> str:
     return f"{place.folder}/scheduled-{digest_of(content)}.json"

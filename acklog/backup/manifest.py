@@ -27,7 +27,7 @@ class Gap(msgspec.Struct, frozen=True, rename="camel"):
     reason: str
 
 
-class PartitionCopy(msgspec.Struct, frozen=True, rename="camel"):
+class PartitionEntry(msgspec.Struct, frozen=True, rename="camel"):
     """A partition cut at `end`: readers begin at `log_start`. `groups` are the names of those that have read there, by
     the ids that they have in the file `groups_name`."""
 
@@ -40,7 +40,7 @@ class PartitionCopy(msgspec.Struct, frozen=True, rename="camel"):
     groups: dict[str, str] = {}
 
 
-class TopicCopy(msgspec.Struct, frozen=True, rename="camel"):
+class TopicEntry(msgspec.Struct, frozen=True, rename="camel"):
     """`scheduled_names` are the files of its delayed messages, and `recurring` its recurring schedules, by name. Of
     `partition_count` those are not in `partitions` that were gone already."""
 
@@ -49,7 +49,7 @@ class TopicCopy(msgspec.Struct, frozen=True, rename="camel"):
     replication_factor: int
     config: dict[str, Any]
     decommissioned: list[int]
-    partitions: list[PartitionCopy]
+    partitions: list[PartitionEntry]
     recurring: dict[str, dict[str, msgspec.Raw]]
     scheduled_names: list[str]
     partition_count: int
@@ -60,7 +60,7 @@ class TopicCopy(msgspec.Struct, frozen=True, rename="camel"):
         return sum(each.end - each.log_start for each in self.partitions)
 
 
-class GroupCopy(msgspec.Struct, frozen=True, rename="camel"):
+class GroupEntry(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     mode: str
     settings: dict[str, Any]
@@ -74,8 +74,8 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     server: str
     began_ms: int
     ended_ms: int
-    topics: list[TopicCopy]
-    groups: list[GroupCopy]
+    topics: list[TopicEntry]
+    groups: list[GroupEntry]
     gone: list[str] = []
     left_out: list[str] = []
     format_version: int = FORMAT_VERSION

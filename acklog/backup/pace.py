@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 
-class Pace:
+class BackupPace:
     """`now_ms` never jumps; `pause` waits so many seconds."""
 
     def __init__(

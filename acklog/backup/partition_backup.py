@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from acklog.backup.backup_error import BackupError
 from acklog.backup.backup_store import BackupStore
 from acklog.backup.chunk_chain import SEALED_BYTES, chunk_chain
-from acklog.backup.content_file import Chunk, Place, chunk_of, groups_name, new_chunk
-from acklog.backup.manifest import ChunkEntry, Gap, PartitionCopy
-from acklog.backup.pace import Pace
+from acklog.backup.content_file import Chunk, PartitionPlace, chunk_of, groups_name, new_chunk
+from acklog.backup.manifest import ChunkEntry, Gap, PartitionEntry
+from acklog.backup.pace import BackupPace
 from acklog.client import copy_calls
 from acklog.errors import LogDiverged, OffsetOutOfRange, RecordsCorrupt, TopicNotFound
 from acklog.wire.log_page import verified
@@ -25,7 +25,12 @@ class PartitionBackup:
     """`advanced` is told of bytes that were read."""
 
     def __init__(
-        self, copies: "Copies", store: BackupStore, pace: Pace, *, advanced: Callable[[int], None] = lambda _: None
+        self,
+        copies: "Copies",
+        store: BackupStore,
+        pace: BackupPace,
+        *,
+        advanced: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._copies = copies
         self._store = store
@@ -33,14 +38,14 @@ class PartitionBackup:
         self._advanced = advanced
         self._gaps: list[Gap] = []
 
-    def take(self, topic: str, place: Place, cut: copy_calls.PartitionCut) -> PartitionCopy:
+    def take(self, topic: str, place: PartitionPlace, cut: copy_calls.PartitionCut) -> PartitionEntry:
         """Raises TopicNotFound where it went meanwhile, also if another one has its name now; and AcklogError."""
         self._gaps = []
         chunks = self._known(topic, place, cut)
         chunks += self._read(topic, place, cut, chunks)
         name = groups_name(place, cut.high_watermark, cut.state)
         self._store.put_new(name, cut.state)
-        return PartitionCopy(
+        return PartitionEntry(
             place.partition,
             cut.log_start,
             cut.high_watermark,
@@ -50,7 +55,7 @@ class PartitionBackup:
             cut.groups,
         )
 
-    def _known(self, topic: str, place: Place, cut: copy_calls.PartitionCut) -> list[Chunk]:
+    def _known(self, topic: str, place: PartitionPlace, cut: copy_calls.PartitionCut) -> list[Chunk]:
         """What an earlier run has, if the log still has the same (rule R9)."""
         found = [chunk_of(name, size) for name, size in self._store.sizes(place.folder).items()]
         chain = chunk_chain([each for each in found if each is not None], cut.log_start, cut.high_watermark)
@@ -63,7 +68,7 @@ class PartitionBackup:
                 pass  # the reading meets it again
         return chain
 
-    def _read(self, topic: str, place: Place, cut: copy_calls.PartitionCut, known: list[Chunk]) -> list[Chunk]:
+    def _read(self, topic: str, place: PartitionPlace, cut: copy_calls.PartitionCut, known: list[Chunk]) -> list[Chunk]:
         made: list[Chunk] = []
         gathered = bytearray()
         position, end = (known[-1].end if known else cut.log_start), cut.high_watermark
@@ -88,7 +93,7 @@ class PartitionBackup:
         return made
 
     def _page(
-        self, topic: str, place: Place, offset: int, *, epoch: int | None, max_bytes: int
+        self, topic: str, place: PartitionPlace, offset: int, *, epoch: int | None, max_bytes: int
     ) -> copy_calls.BatchPage:
         page = self._copies.perform(
             copy_calls.batches(topic, place.partition, offset, epoch=epoch, max_bytes=max_bytes)
@@ -97,7 +102,7 @@ class PartitionBackup:
             raise TopicNotFound(f"the topic {topic!r} was deleted, and made anew, while it was backed up")
         return page
 
-    def _write(self, place: Place, gathered: bytearray, made: list[Chunk]) -> None:
+    def _write(self, place: PartitionPlace, gathered: bytearray, made: list[Chunk]) -> None:
         if gathered:
             content = bytes(gathered)
             gathered.clear()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from acklog.backup.backup_error import BackupError
 from acklog.backup.backup_store import BackupStore
 from acklog.backup.content_file import Chunk, check_chunk, check_content, chunk_of
-from acklog.backup.manifest import PartitionCopy
-from acklog.backup.pace import Pace
+from acklog.backup.manifest import PartitionEntry
+from acklog.backup.pace import BackupPace
 from acklog.backup.restore_plan import TopicPlan
 from acklog.client import copy_calls
 from acklog.wire.log_page import verified
@@ -26,7 +26,7 @@ class PartitionRestore:
         self,
         copies: "Copies",
         store: BackupStore,
-        pace: Pace,
+        pace: BackupPace,
         *,
         advanced: Callable[[int], None] = lambda _: None,
     ) -> None:
@@ -35,7 +35,7 @@ class PartitionRestore:
         self._pace = pace
         self._advanced = advanced
 
-    def fill(self, plan: TopicPlan, copy: PartitionCopy, *, end: int) -> int:
+    def fill(self, plan: TopicPlan, copy: PartitionEntry, *, end: int) -> int:
         """Append what is missing of a partition that ends at `end` by now. Where it ends then."""
         for name, size_bytes in [(each.name, each.size_bytes) for each in copy.chunks]:
             chunk = chunk_of(name, size_bytes)
@@ -51,7 +51,7 @@ class PartitionRestore:
                 return end
         return self._append(plan, copy.partition, b"", end, fill_to=copy.end) if plan.is_whole else end
 
-    def groups(self, plan: TopicPlan, copy: PartitionCopy) -> None:
+    def groups(self, plan: TopicPlan, copy: PartitionEntry) -> None:
         """Durable on return. No group is further than the log here goes."""
         if copy.groups:
             state = self._store.read(copy.groups_name)

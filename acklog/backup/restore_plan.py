@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from acklog.backup.backup_error import BackupError
-from acklog.backup.manifest import Manifest, TopicCopy
+from acklog.backup.manifest import Manifest, TopicEntry
 from acklog.wire.limits import TIMESTAMP_MS_MAX
 
 WHOLE_MS = TIMESTAMP_MS_MAX + 1
@@ -15,7 +15,7 @@ class TopicPlan(NamedTuple):
     """The topic of the backup becomes `name`. `restore_id` is the same for whoever restores the same as before, so that
     a restore that was killed goes on."""
 
-    copy: TopicCopy
+    copy: TopicEntry
     name: str
     restore_id: str
     until_ms: int

@@ -13,8 +13,8 @@ from acklog.backup.backup_error import BackupError
 from acklog.backup.backup_store import BackupStore
 from acklog.backup.content_file import FOLDER, check_content
 from acklog.backup.delayed_batches import delayed_batches
-from acklog.backup.manifest import Manifest, PartitionCopy
-from acklog.backup.pace import Pace
+from acklog.backup.manifest import Manifest, PartitionEntry
+from acklog.backup.pace import BackupPace
 from acklog.backup.partition_restore import PartitionRestore, pages
 from acklog.backup.restore_plan import TopicPlan
 from acklog.client import copy_calls
@@ -55,7 +55,7 @@ class RestoreRun:
         self,
         copies: "Copies",
         store: BackupStore,
-        pace: Pace,
+        pace: BackupPace,
         *,
         now_ms: Callable[[], int],
         advanced: Callable[[int], None] = lambda _: None,
@@ -135,7 +135,7 @@ class RestoreRun:
             self._fill_schedule(plan, copy, end=there[copy.partition].scheduled_end)
         return ends
 
-    def _fill_schedule(self, plan: TopicPlan, copy: PartitionCopy, *, end: int) -> None:
+    def _fill_schedule(self, plan: TopicPlan, copy: PartitionEntry, *, end: int) -> None:
         """Delayed messages get other ids; when they are due stays."""
         folder = f"{FOLDER}/{plan.copy.id}-{copy.partition}/"
         first, append_ms = 0, self._now_ms()

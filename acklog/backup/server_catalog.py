@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from acklog.backup.manifest import GroupCopy
+from acklog.backup.manifest import GroupEntry
 from acklog.client import copy_calls
 from acklog.client.call import segment
 
@@ -30,10 +30,10 @@ class ServerCatalog:
         """With each partition's state."""
         return self._copies.perform(copy_calls.document_at(f"/topics/{segment(name)}"))
 
-    def groups(self) -> dict[str, GroupCopy]:
+    def groups(self) -> dict[str, GroupEntry]:
         """By name."""
         found = self._pages("/groups", "groups")
-        return {each["name"]: GroupCopy(each["name"], each["mode"], each["settings"]) for each in found}
+        return {each["name"]: GroupEntry(each["name"], each["mode"], each["settings"]) for each in found}
 
     def recurring(self, topic: str) -> dict[str, copy_calls.Fields]:
         """The recurring schedules of the topic, by name, as they are made."""

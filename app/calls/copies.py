@@ -58,7 +58,7 @@ class FinishFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     decommissioned: Annotated[list[_Partition], Meta(max_length=limits.PARTITIONS_MAX)] = []
 
 
-class PartitionProgress(msgspec.Struct, rename="camel"):
+class RestoreProgress(msgspec.Struct, rename="camel"):
     """How far a partition is restored: its messages, and those that are scheduled, which count from 0."""
 
     partition: int
@@ -73,7 +73,7 @@ class RestoreView(msgspec.Struct, rename="camel"):
     topic_id: str
     restore_id: str
     restoring: bool
-    partitions: list[PartitionProgress]
+    partitions: list[RestoreProgress]
 
 
 class PartitionStateView(msgspec.Struct, rename="camel"):

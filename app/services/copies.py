@@ -6,11 +6,11 @@ from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.copies import (
     FinishFields,
-    PartitionProgress,
     PartitionStateView,
     RestoredPartition,
     RestoreFields,
     RestoreGroupsFields,
+    RestoreProgress,
     RestoreView,
 )
 from app.calls.topics import TopicFields, TopicView
@@ -97,7 +97,7 @@ class CopyService:
         log: str,
         fill_to: int,
         principal: Principal,
-    ) -> PartitionProgress:
+    ) -> RestoreProgress:
         """How far the partition is then. Raises ServerError TOPIC_NOT_RESTORING, INVALID_FIELD, RESTORE_CONFLICT, and
         as a send does."""
         topic = await self._restored(name, partition, restore_id, principal, Action.SEND)
@@ -107,7 +107,7 @@ class CopyService:
 
     async def restore_groups(
         self, name: str, partition: int, fields: RestoreGroupsFields, principal: Principal
-    ) -> PartitionProgress:
+    ) -> RestoreProgress:
         """Raises ServerError GROUP_NOT_FOUND, TOPIC_NOT_RESTORING, INVALID_FIELD."""
         topic = await self._restored(name, partition, fields.restore_id, principal, Action.MANAGE)
         group_ids: dict[str, str] = {}
@@ -168,11 +168,11 @@ class CopyService:
         found = await self._progress(topic, range(topic.partitions)) if topic.is_restoring else []
         return RestoreView(topic.name, topic.id, topic.restore_id, topic.is_restoring, found)
 
-    async def _progress(self, topic: Topic, partitions: Sequence[int]) -> list[PartitionProgress]:
-        async def look(partition: int) -> PartitionProgress:
+    async def _progress(self, topic: Topic, partitions: Sequence[int]) -> list[RestoreProgress]:
+        async def look(partition: int) -> RestoreProgress:
             return _progress(partition, await self._ask(CopyRequest(topic.id, partition, STATE)))
 
-        found: list[PartitionProgress] = []
+        found: list[RestoreProgress] = []
         for answer in await ask_each(partitions, look):
             if isinstance(answer, ServerError):
                 raise answer
@@ -194,5 +194,5 @@ class CopyService:
         return await self._leaders.change(request.topic_id, request.partition, ask, deadline_ms=deadline_ms)
 
 
-def _progress(partition: int, found: CopyResponse) -> PartitionProgress:
-    return PartitionProgress(partition, found.high_watermark, found.schedule_end)
+def _progress(partition: int, found: CopyResponse) -> RestoreProgress:
+    return RestoreProgress(partition, found.high_watermark, found.schedule_end)

@@ -45,6 +45,8 @@ DESCRIPTION_TIMEOUT_MS = 2_000
 
 
 class TopicService:
+    """Every call raises ServerError; `catalog` says who may make it."""
+
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, ends: LogEnds) -> None:
         self._ends = ends
         self._gateway = gateway
@@ -242,6 +244,7 @@ def _refuse_other_settings(topic: Topic, fields: TopicFields) -> None:
 
 
 def topic_view(topic: Topic) -> TopicView:
+    """As the API shows it."""
     return TopicView(
         topic.name,
         topic.id,

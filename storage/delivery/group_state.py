@@ -57,8 +57,7 @@ class PartitionGroupState:
         self.pending = PendingOffsets()
         self.skipping = OffsetRanges()
         self.postponed_from: int | None = None
-        self.cursor = start_offset
-        self.ahead_until = start_offset
+        self.cursor = self.ahead_until = start_offset
         self.jumping_to = -1
         self.attempt_base = 0
         self.selection = selection

@@ -47,7 +47,6 @@ from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc import (
-    compaction_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -144,14 +143,13 @@ class StorageNode:
         self.copy = CopyCalls(self._partition, ports.io, settings).copy
         self.quota_shares = QuotaCalls(ports.clock, settings.quotas).shares
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
-        self.adopt = self._schedules.adopt
         self.redrives = RedriveHost(held, ports, self._starts, settings=settings.redrive, on_crashed=self._crash)
         forget_groups = self._coordinators.forget_deleted_groups
         self._housekeeping = housekeeping_of(
             ports, self._replicas, self._projection, self.append_times, settings, forget_groups, self._forget_group
         )
         self.compactor = compactor_of(ports, held, self.logs, self._cache, settings)
-        self._compactions = CompactionCalls(self._replicas, self.compactor)
+        self.compact = CompactionCalls(self._replicas, self.compactor).compact
         self.deletions = DeletionCalls(ports.store, self._housekeeping.retain)
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -356,9 +354,6 @@ class StorageNode:
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
         return await self.deletions.delete(await self._partition(request.topic_id, request.partition), request)
 
-    async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
-        return await self._compactions.compact(request)
-
     async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse:
         return await self.tables.latest(await self._partition(request.topic_id, request.partition), request)
 
@@ -381,6 +376,9 @@ class StorageNode:
         self, request: schedule_messages.ScheduledListRequest
     ) -> schedule_messages.ScheduledListResponse:
         return await self._schedules.list(request)
+
+    async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
+        return await self._schedules.adopt(request)
 
     # --- PeerApi ---------------------------------------------------------------------------------------------------
 

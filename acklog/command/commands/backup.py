@@ -7,7 +7,7 @@ import typer
 from acklog.backup.backup_run import BackupRun
 from acklog.backup.backup_set import BackupSet
 from acklog.backup.opened_store import opened_store
-from acklog.backup.pace import Pace
+from acklog.backup.pace import BackupPace
 from acklog.command.arguments import YesOption
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError
@@ -40,10 +40,10 @@ RunOption = Annotated[
 ]
 
 
-def pace_of(session: Session, text: str | None) -> Pace:
+def pace_of(session: Session, text: str | None) -> BackupPace:
     """Raises UsageError."""
     rate = None if text is None else max(1, parse_size_bytes(text, field="--max-bytes-per-second"))
-    return Pace(rate, now_ms=monotonic_ms, pause=session.pause)
+    return BackupPace(rate, now_ms=monotonic_ms, pause=session.pause)
 
 
 @command.command("take")

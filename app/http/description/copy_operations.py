@@ -62,7 +62,7 @@ COPY_OPERATIONS: dict[str, Operation] = {
     ),
     "restoreBatches": Operation(
         "Append batches of a backup at the offsets that they had; what is there already is left out",
-        {200: ("How far the partition is then", json_of("PartitionProgress"))},
+        {200: ("How far the partition is then", json_of("RestoreProgress"))},
         _FILLING,
         query=RESTORE_QUERY,
         body=_BATCHES,
@@ -70,7 +70,7 @@ COPY_OPERATIONS: dict[str, Operation] = {
     ),
     "restoreGroups": Operation(
         "Set what groups have done in a partition that is being restored",
-        {200: ("How far the partition is", json_of("PartitionProgress"))},
+        {200: ("How far the partition is", json_of("RestoreProgress"))},
         (*_FILLING, _P.GROUP_NOT_FOUND),
         body=json_of("RestoreGroupsFields"),
     ),

@@ -23,10 +23,10 @@ from app.calls.commits import CommitFields, CommitView
 from app.calls.compactions import CompactFields, CompactionView
 from app.calls.copies import (
     FinishFields,
-    PartitionProgress,
     PartitionStateView,
     RestoreFields,
     RestoreGroupsFields,
+    RestoreProgress,
     RestoreView,
 )
 from app.calls.deletions import DeleteBeforeFields, DeletionView, PurgeFields
@@ -107,7 +107,7 @@ ANSWERS = (
     CopyView,
     PartitionStateView,
     RestoreView,
-    PartitionProgress,
+    RestoreProgress,
     DeletionView,
     CompactionView,
     EncryptionView,

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from acklog.backup.backup_error import BackupDamaged, BackupError
 from acklog.backup.backup_set import BackupSet
-from acklog.backup.content_file import Place, groups_name, new_chunk
+from acklog.backup.content_file import PartitionPlace, groups_name, new_chunk
 from acklog.backup.delayed_messages import scheduled_name
 from acklog.backup.directory_store import DirectoryStore
 from acklog.backup.manifest import (
     ChunkEntry,
     Manifest,
-    PartitionCopy,
-    TopicCopy,
+    PartitionEntry,
+    TopicEntry,
     decode_manifest,
     encode_manifest,
     manifest_name,
@@ -35,7 +35,7 @@ def batches(start: int, end: int) -> bytes:
 
 
 def put_run(store: DirectoryStore, run_id: str, ranges: list[tuple[int, int]]) -> Manifest:
-    place = Place(TOPIC_ID, 0)
+    place = PartitionPlace(TOPIC_ID, 0)
     chunks = []
     for start, end in ranges:
         content = batches(start, end)
@@ -46,8 +46,8 @@ def put_run(store: DirectoryStore, run_id: str, ranges: list[tuple[int, int]]) -
     name = groups_name(place, ranges[-1][1], state)
     store.put_new(name, state)
     store.put_new(scheduled_name(place, delayed), delayed)
-    copy = PartitionCopy(0, ranges[0][0], ranges[-1][1], chunks, [], name, {"g1": "billing"})
-    topic = TopicCopy("orders", TOPIC_ID, 1, {}, [], [copy], {}, [scheduled_name(place, delayed)], 1)
+    copy = PartitionEntry(0, ranges[0][0], ranges[-1][1], chunks, [], name, {"g1": "billing"})
+    topic = TopicEntry("orders", TOPIC_ID, 1, {}, [], [copy], {}, [scheduled_name(place, delayed)], 1)
     manifest = Manifest(run_id, "here", 1, 2, [topic], [])
     store.put_new(manifest_name(run_id), encode_manifest(manifest))
     return manifest
@@ -116,7 +116,7 @@ def test_damage_to_any_file_is_found_and_names_it(
 @given(st.integers(0, 10_000), st.integers(0, 7))
 @settings(deadline=None, max_examples=60)
 def test_no_flipped_bit_of_a_manifest_goes_unnoticed(place: int, bit: int) -> None:
-    manifest = Manifest("1", "here", 1, 2, [TopicCopy("orders", TOPIC_ID, 1, {}, [], [], {}, [], 1)], [])
+    manifest = Manifest("1", "here", 1, 2, [TopicEntry("orders", TOPIC_ID, 1, {}, [], [], {}, [], 1)], [])
     content = bytearray(encode_manifest(manifest))
     content[place % (len(content) - 1)] ^= 1 << bit
     with pytest.raises(BackupDamaged):

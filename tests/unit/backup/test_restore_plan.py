@@ -4,8 +4,8 @@ import pytest
 
 from acklog.backup.backup_error import BackupError
 from acklog.backup.delayed_batches import delayed_batches
-from acklog.backup.manifest import Manifest, TopicCopy
-from acklog.backup.pace import Pace
+from acklog.backup.manifest import Manifest, TopicEntry
+from acklog.backup.pace import BackupPace
 from acklog.backup.partition_backup import batches_below
 from acklog.backup.partition_restore import before, last_end, pages
 from acklog.backup.restore_plan import WHOLE_MS, restore_plan
@@ -14,8 +14,8 @@ from acklog.wire.log_page import runs
 from tests.unit.backup.test_backup_set import batches
 
 
-def topic(name: str) -> TopicCopy:
-    return TopicCopy(name, f"id{name}", 1, {}, [], [], {}, [], 1)
+def topic(name: str) -> TopicEntry:
+    return TopicEntry(name, f"id{name}", 1, {}, [], [], {}, [], 1)
 
 
 MANIFEST = Manifest("r", "here", 1, 2, [topic("orders"), topic("orders-eu"), topic("bills")], [])
@@ -88,11 +88,11 @@ def test_delayed_messages_count_from_where_the_last_file_ended() -> None:
 
 def test_a_pace_waits_for_what_is_too_much_and_saves_nothing_up() -> None:
     now_ms, waited = [0.0], list[float]()
-    pace = Pace(1_000, now_ms=lambda: now_ms[0], pause=waited.append)
+    pace = BackupPace(1_000, now_ms=lambda: now_ms[0], pause=waited.append)
     pace.spend(500)
     assert waited == [0.5]
     now_ms[0] = 10_000
     pace.spend(1_000)
     assert waited == [0.5, 1.0]
-    Pace(None, now_ms=lambda: 0, pause=waited.append).spend(10**9)
+    BackupPace(None, now_ms=lambda: 0, pause=waited.append).spend(10**9)
     assert waited == [0.5, 1.0]
