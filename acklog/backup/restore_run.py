@@ -39,7 +39,7 @@ class RestoredTopic(msgspec.Struct, rename="camel"):
     was_there: bool = False
 
 
-class Restored(msgspec.Struct, rename="camel"):
+class RestoreOutcome(msgspec.Struct, rename="camel"):
     """`groups` were made, or were there with the settings of the backup; `kept_groups` were there with others, which
     they keep. `left_out` is what backups never have."""
 
@@ -66,7 +66,7 @@ class RestoreRun:
         self._partitions = PartitionRestore(copies, store, pace, advanced=advanced)
         self._kept_groups: list[str] = []
 
-    def restore(self, manifest: Manifest, plans: Sequence[TopicPlan]) -> Restored:
+    def restore(self, manifest: Manifest, plans: Sequence[TopicPlan]) -> RestoreOutcome:
         """Raises BackupError where a topic is there that this restore did not make, BackupDamaged, and AcklogError.
         Whatever it raises, nothing of it is served: restore the same again, or give it up."""
         states = [self._begin(plan) for plan in plans]
@@ -83,7 +83,7 @@ class RestoreRun:
             )
             for plan, state in zip(plans, states, strict=True)
         ]
-        return Restored(manifest.run_id, topics, groups, self._kept_groups, manifest.left_out)
+        return RestoreOutcome(manifest.run_id, topics, groups, self._kept_groups, manifest.left_out)
 
     def give_up(self, plans: Sequence[TopicPlan]) -> list[str]:
         """Throw away the topics that such a restore has begun and not finished. Their names."""

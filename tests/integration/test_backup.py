@@ -19,7 +19,7 @@ from acklog.backup.directory_store import DirectoryStore
 from acklog.backup.manifest import Manifest
 from acklog.backup.pace import BackupPace
 from acklog.backup.restore_plan import restore_plan
-from acklog.backup.restore_run import Restored, RestoreRun
+from acklog.backup.restore_run import RestoreOutcome, RestoreRun
 from acklog.client import copy_calls
 from acklog.client.client import Client
 from acklog.client.copies import Copies
@@ -73,7 +73,7 @@ def back_up(copies: Copies, store: Any, *topics: str) -> Manifest:
     return BackupRun(copies, store, UNPACED, server="test", now_ms=now_ms).take(topics or ("*",))
 
 
-def restore(copies: Copies, store: Any, manifest: Manifest, **options: Any) -> Restored:
+def restore(copies: Copies, store: Any, manifest: Manifest, **options: Any) -> RestoreOutcome:
     plans = restore_plan(manifest, **options)
     return RestoreRun(copies, store, UNPACED, now_ms=now_ms).restore(manifest, plans)
 
@@ -240,7 +240,7 @@ def test_a_restore_that_is_killed_at_any_step_goes_on_and_is_not_seen_before_its
     served: list[int] = []
     impatient = Client(client.url, retries_max=0)
 
-    def bring(step: int) -> Restored:
+    def bring(step: int) -> RestoreOutcome:
         if not _is_whole(client, f"{topic}-back"):
             for use in _uses(impatient, f"{topic}-back"):
                 with contextlib.suppress(TopicRestoring, TopicNotFound):

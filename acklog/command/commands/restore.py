@@ -19,7 +19,7 @@ from acklog.command.tree import CommandTyper
 from acklog.command.views import Column, Sentence, Table, View
 
 if TYPE_CHECKING:
-    from acklog.backup.restore_run import Restored
+    from acklog.backup.restore_run import RestoreOutcome
 
 command = CommandTyper(name="restore", help="Restore topics and what groups had done from a backup.")
 
@@ -94,7 +94,7 @@ def _question(plans: list[TopicPlan], until_ms: int) -> str:
     return f"Restore {', '.join(called) or 'nothing'}{when}?"
 
 
-def _views(restored: "Restored") -> list[View]:
+def _views(restored: "RestoreOutcome") -> list[View]:
     columns = [Column("topic"), Column("from"), Column("messages", align="right"), Column("id")]
     rows = [
         [each.topic, each.source, "was there" if each.was_there else f"{each.messages:,}", each.topic_id]
