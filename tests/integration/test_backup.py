@@ -257,7 +257,7 @@ def test_a_restore_that_is_killed_at_any_step_goes_on_and_is_not_seen_before_its
     assert positions_of(client, "billing", f"{topic}-back") == positions_of(client, "billing", topic)
     [delayed] = client.scheduled.list(f"{other}-back")
     assert client.scheduled.get(f"{other}-back", delayed.schedule_id).body == "later"
-    assert [each.schedule for each in client.schedules.list(f"{other}-back")] == ["daily"]
+    assert [each.name for each in client.schedules.list(f"{other}-back")] == ["daily"]
 
 
 def _uses(client: Client, topic: str) -> list[Callable[[], object]]:

@@ -37,6 +37,7 @@ def now_ms() -> int:
 
 def filled(client: Client) -> None:
     client.topics.create(TOPIC, 3, replication_factor=3, min_insync_replicas=2)
+    client.groups.create("backed-up")
     for number in range(60):
         client.send(TOPIC, number, key=f"k{number % 11}")
     received = list(client.receive(TOPIC, group="backed-up", max_messages=30))
