@@ -88,7 +88,7 @@ def measured(mib: int, directory: Path) -> Figures:
     unpaced = BackupPace(None, now_ms=lambda: 0, pause=lambda _: None)
     store = DirectoryStore(directory / "backups")
     with (
-        ServerProcess(directory / "data", directory / "server.log").start() as server,
+        ServerProcess(directory / "data", directory / "server.log") as server,
         Client(server.base_url) as client,
     ):
         filled(client, mib)

@@ -74,9 +74,12 @@ async def test_a_topic_of_a_cluster_comes_back_while_a_node_dies(shared_cluster:
             await cluster.nodes[2].start()
         positions = await asyncio.to_thread(positions_of, client, "backed-up", TOPIC)
         assert await asyncio.to_thread(positions_of, client, "backed-up", "brought-back") == positions
-        with ServerProcess(tmp_path / "data", tmp_path / "server.log") as server:
+        server = ServerProcess(tmp_path / "data", tmp_path / "server.log")
+        try:
             await asyncio.to_thread(server.start)
             with Client(server.base_url) as alone:
                 await asyncio.to_thread(restore, alone.copies, store, manifest, TOPIC)
                 assert await asyncio.to_thread(messages_of, alone, TOPIC) == expected
                 assert await asyncio.to_thread(positions_of, alone, "backed-up", TOPIC) == positions
+        finally:
+            server.kill()
