@@ -70,9 +70,10 @@ def test_the_versions() -> None:
     in_7 = "topics that say when their messages are seen, `compact` and `latest`"
     in_8 = "groups that are fair among the values of a header, and `adopt`"
     in_9 = "topics and groups in namespaces, and topics that are encrypted"
-    in_10 = "groups whose messages come back for ever."
+    in_10 = "groups whose messages come back for ever"
     brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}, 5 {in_5}, 6 {in_6}, 7 {in_7}, 8 {in_8}, 9 {in_9}"
-    assert f"Today there are the versions 1 to 10; {brought}, 10 {in_10}" in DOCUMENT
+    in_11 = "topics that are restored from a backup, and `copy`."
+    assert f"Today there are the versions 1 to 11; {brought}, 10 {in_10}, 11 {in_11}" in DOCUMENT
 
 
 def test_the_limits() -> None:
