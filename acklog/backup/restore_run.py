@@ -102,6 +102,7 @@ class RestoreRun:
         document = {
             "restoreId": plan.restore_id,
             "partitions": plan.copy.partition_count,
+            "replicationFactor": plan.copy.replication_factor,
             "config": plan.copy.config,
         }
         try:

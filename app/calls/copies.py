@@ -28,7 +28,7 @@ class RestoreFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     partitions: Annotated[int, Meta(ge=1, le=limits.PARTITIONS_MAX)]
     replication_factor: Annotated[
         Annotated[int, Meta(ge=1, le=limits.REPLICAS_MAX)] | None,
-        Meta(description="nodes that hold each partition; default: as of any new topic"),
+        Meta(description="nodes that hold each partition, as far as there are so many; default: as of any new topic"),
     ] = None
     config: TopicConfigFields | None = None
 

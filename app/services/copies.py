@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.calls.copies import (
@@ -75,7 +77,7 @@ class CopyService:
         existing = await self._catalog.latest_topic(name)
         is_new = existing is None
         if existing is None:
-            topic_fields = TopicFields(fields.partitions, fields.replication_factor, fields.config)
+            topic_fields = fitted(fields, nodes=await self._catalog.nodes())
             await self._topics.create(name, topic_fields, principal, restore_id=fields.restore_id)
             existing = await self._catalog.latest_topic(name)
         if existing is None or existing.restore_id != fields.restore_id or existing.partitions != fields.partitions:
@@ -196,3 +198,12 @@ class CopyService:
 
 def _progress(partition: int, found: CopyResponse) -> RestoreProgress:
     return RestoreProgress(partition, found.high_watermark, found.schedule_end)
+
+
+def fitted(fields: RestoreFields, *, nodes: int) -> TopicFields:
+    """The topic as it was, with no more replicas than there are nodes: what a cluster had comes back on one machine."""
+    factor = None if fields.replication_factor is None else min(fields.replication_factor, nodes)
+    config = fields.config
+    if factor is not None and config is not None and isinstance(config.min_insync_replicas, int):
+        config = replace(config, min_insync_replicas=min(config.min_insync_replicas, factor))
+    return TopicFields(fields.partitions, factor, config)

@@ -111,3 +111,12 @@ async def test_a_restore_from_its_begin_to_its_end(serve: Any) -> None:
             ("batches", 1, b"batches", 4),
         ]
         assert list(changes[0].group_ids) == ["there"]
+
+
+async def test_what_a_cluster_had_comes_back_on_fewer_nodes(serve: Any) -> None:
+    async with serve(MemoryWorld()) as client:
+        wanted = {**BEGIN, "replicationFactor": 3, "config": {"minInsyncReplicas": 2, "retentionMs": 5}}
+        assert (await client.put("/topics/back/restore", json=wanted)).status_code == 201
+        made = (await client.get("/topics/back")).json()
+        assert (made["replicationFactor"], made["config"]["minInsyncReplicas"]) == (1, 1)
+        assert made["config"]["retentionMs"] == 5
