@@ -8,7 +8,7 @@ from acklog.wire.problems import ProblemCode
 
 
 class TopicRestoring(ProblemError, problem=ProblemCode.TOPIC_RESTORING):
-    """The topic is being restored from a backup, and is not served before that is finished."""
+    """The topic is being restored from a backup."""
 
 
 class TopicNotRestoring(ProblemError, problem=ProblemCode.TOPIC_NOT_RESTORING):
@@ -16,4 +16,4 @@ class TopicNotRestoring(ProblemError, problem=ProblemCode.TOPIC_NOT_RESTORING):
 
 
 class RestoreConflict(ProblemError, problem=ProblemCode.RESTORE_CONFLICT):
-    """The partition does not go on where the restored batches begin, or does not end where it should."""
+    """The partition does not go on where the restored batches begin."""
