@@ -77,8 +77,8 @@ class BackupRun:
         such backup, and the next run goes on where this one was."""
         began_ms = self._now_ms()
         names = self._names(patterns)
-        groups = self._catalog.groups()
         cuts = {name: cut for name in names if (cut := self._unless_gone(name, self._cut)) is not None}
+        groups = self._catalog.groups()  # behind the cuts, so that each group of theirs is among them
         topics = [copy for name, cut in cuts.items() if (copy := self._unless_gone(name, partial(self._copy, cut)))]
         wanted = {name for topic in topics for each in topic.partitions for name in each.groups.values()}
         manifest = Manifest(

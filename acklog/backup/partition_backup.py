@@ -80,8 +80,10 @@ class PartitionBackup:
                 position = self._skip(position, end, error)
                 continue
             content, behind = batches_below(page.content, end)
-            if behind == position or not content:
-                self._note_gap(position, end, _CORRUPT if page.next_offset <= position else _REMOVED)
+            if page.content and not content:
+                break  # compaction has joined what was here to what is behind the end: nothing is left of it
+            if not content:
+                self._note_gap(position, end, _CORRUPT)
                 break
             gathered += content
             self._advanced(len(content))

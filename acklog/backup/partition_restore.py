@@ -1,6 +1,6 @@
 """One partition, restored: what of its log is not there yet, and what its groups had done."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from acklog.backup.backup_error import BackupError
@@ -51,14 +51,14 @@ class PartitionRestore:
                 return end
         return self._append(plan, copy.partition, b"", end, fill_to=copy.end) if plan.is_whole else end
 
-    def groups(self, plan: TopicPlan, copy: PartitionEntry) -> None:
-        """Durable on return. No group is further than the log here goes."""
-        if copy.groups:
+    def groups(self, plan: TopicPlan, copy: PartitionEntry, known: Container[str]) -> None:
+        """Those that are `known`: others were deleted while they were backed up. Durable on return. No group is further
+        than the log here goes."""
+        groups = {group_id: name for group_id, name in copy.groups.items() if name in known}
+        if groups:
             state = self._store.read(copy.groups_name)
             check_content(copy.groups_name, state)
-            self._copies.perform(
-                copy_calls.restore_groups(plan.name, copy.partition, plan.restore_id, copy.groups, state)
-            )
+            self._copies.perform(copy_calls.restore_groups(plan.name, copy.partition, plan.restore_id, groups, state))
 
     def _content(self, chunk: Chunk) -> bytes:
         content = self._store.read(chunk.name)

@@ -3,7 +3,7 @@
 Nothing has to be remembered of one that was killed: the server says how far each partition is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,8 @@ class RestoreRun:
         states = [self._begin(plan) for plan in plans]
         under_way = [(plan, state) for plan, state in zip(plans, states, strict=True) if state.restoring]
         groups = self._make_groups(manifest, [plan for plan, _ in under_way])
-        ends = [self._fill(plan, state) for plan, state in under_way]
+        known = {group.name for group in manifest.groups}
+        ends = [self._fill(plan, state, known) for plan, state in under_way]
         for (plan, _), ends_of_topic in zip(under_way, ends, strict=True):
             self._finish(plan, ends_of_topic)
         for plan in plans:
@@ -126,13 +127,13 @@ class RestoreRun:
                 self._kept_groups.append(group.name)
         return made
 
-    def _fill(self, plan: TopicPlan, state: copy_calls.RestoreState) -> dict[int, int]:
+    def _fill(self, plan: TopicPlan, state: copy_calls.RestoreState, known: Container[str]) -> dict[int, int]:
         """Where each partition ends, by its number."""
         there = {each.partition: each for each in state.partitions}
         ends = {number: there[number].end for number in there}
         for copy in plan.copy.partitions:
             ends[copy.partition] = self._partitions.fill(plan, copy, end=ends[copy.partition])
-            self._partitions.groups(plan, copy)
+            self._partitions.groups(plan, copy, known)
             self._fill_schedule(plan, copy, end=there[copy.partition].scheduled_end)
         return ends
 
