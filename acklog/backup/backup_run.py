@@ -71,6 +71,7 @@ class BackupRun:
         self._server = server
         self._now_ms = now_ms
         self._gone: list[str] = []
+        self._restoring: list[str] = []
 
     def take(self, patterns: Sequence[str] = ("*",)) -> Manifest:
         """The manifest, which is written. Raises BackupError where no topic matches, and AcklogError; then there is no
@@ -90,19 +91,17 @@ class BackupRun:
             [group for name, group in groups.items() if name in wanted],
             self._gone,
             list(LEFT_OUT),
+            self._restoring,
         )
         return self._written(manifest)
 
     def _names(self, patterns: Sequence[str]) -> list[str]:
         shown = self._catalog.topics()
-        found = [
-            each["name"]
-            for each in shown
-            if not each.get("restoring") and any(fnmatchcase(each["name"], pattern) for pattern in patterns)
-        ]
+        found = [each for each in shown if any(fnmatchcase(each["name"], pattern) for pattern in patterns)]
         if not found and tuple(patterns) != ("*",):
             raise BackupError(f"no topic matches {', '.join(patterns)}")
-        return found
+        self._restoring = [each["name"] for each in found if each.get("restoring")]
+        return [each["name"] for each in found if not each.get("restoring")]
 
     def _cut(self, name: str) -> _Cut:
         shown = self._catalog.topic(name)

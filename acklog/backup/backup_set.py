@@ -47,8 +47,10 @@ class BackupSet:
         try:
             mark: Any = msgspec.json.decode(self._store.read(MARK))
             version = mark["formatVersion"]
-        except (BackupDamaged, msgspec.DecodeError, TypeError, KeyError) as error:
-            raise BackupError(f"there are no backups here: {error}") from error
+        except BackupDamaged as error:
+            raise BackupError(f"there are no backups here: {error.detail}") from error
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError) as error:
+            raise BackupError(f"there are no backups here: {MARK} is another's ({error})") from error
         if version != FORMAT_VERSION:
             raise BackupError(f"the backups have the format {version}, this version reads {FORMAT_VERSION}")
 

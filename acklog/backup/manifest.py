@@ -67,8 +67,8 @@ class GroupEntry(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Manifest(msgspec.Struct, frozen=True, rename="camel"):
-    """`gone` are topics that went while they were backed up, and `left_out` what a backup never has, as far as it was
-    there: neither is silently missing."""
+    """`gone` are topics that went while they were backed up, `restoring` those that a restore had not finished, and
+    `left_out` what a backup never has: none of it is silently missing."""
 
     run_id: str
     server: str
@@ -78,6 +78,7 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     groups: list[GroupEntry]
     gone: list[str] = []
     left_out: list[str] = []
+    restoring: list[str] = []
     format_version: int = FORMAT_VERSION
 
     def content_names(self) -> dict[str, int | None]:

@@ -323,7 +323,10 @@ def test_a_restore_is_given_up(client: Client, topic: str, tmp_path: Path) -> No
     manifest = back_up(client.copies, store, topic)
     with pytest.raises(ProcessKilled):
         restore(KilledCopies(client.copies, 4), store, manifest, names={topic: f"{topic}-back"})
-    options = ("--as", f"{topic}={topic}-back", "--give-up", "--json")
+    taken = run_command("backup", "take", str(tmp_path), "--topic", f"{topic}*", environment={"ACKLOG_URL": client.url})
+    assert taken.exit_code == 1
+    assert f"The topic {topic}-back is being restored, and is not in the backup." in taken.stderr
+    options = ("--run", manifest.run_id, "--as", f"{topic}={topic}-back", "--give-up", "--json")
     given_up = run_command("restore", str(tmp_path), *options, environment={"ACKLOG_URL": client.url})
     assert given_up.document == {"givenUp": [f"{topic}-back"]}
     with pytest.raises(TopicNotFound):

@@ -169,6 +169,8 @@ def _warn(session: Session, manifest: "Manifest") -> None:
         session.output.note(f"Missing from {gap}.")
     for name in manifest.gone:
         session.output.note(f"The topic {name} was deleted meanwhile, and is not in the backup.")
-    if gaps or manifest.gone:
-        missing = count_text(len(gaps) + len(manifest.gone), "piece")
-        raise CommandError(f"the backup was made, but {missing} went before it was read")
+    for name in manifest.restoring:
+        session.output.note(f"The topic {name} is being restored, and is not in the backup.")
+    missing = len(gaps) + len(manifest.gone) + len(manifest.restoring)
+    if missing:
+        raise CommandError(f"the backup was made, but {count_text(missing, 'piece')} could not be read")
