@@ -7,9 +7,10 @@ from acklog.wire.log_page import runs
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
-from cluster.model.values import Topic, TopicConfig
+from cluster.model.values import Encryption, Topic, TopicConfig
 from storage.rpc.copy_messages import BATCHES, GROUPS, SCHEDULE, STATE, CopyRequest, CopyResponse
 from storage.rpc.messages import RecordsRequest
+from tests.support.encrypted_node import on_disk, with_keys
 from tests.support.simulated_node import SimulatedNode, with_node
 
 RESTORE = "r1"
@@ -139,3 +140,20 @@ def test_what_no_restore_may_do() -> None:
         assert (await fill(sim, back, b"", log=SCHEDULE)).schedule_end == 0
 
     with_node(main)
+
+
+def test_what_comes_into_an_encrypted_topic_is_on_no_disk_in_clear() -> None:
+    """A backup has it in clear, as whoever may receive it gets it."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await restoring(sim, encryption=Encryption.ON)
+        await fill(sim, topic, batch(3, b"a body to hide"))
+        assert on_disk(sim, b"a body to hide") == []
+        await sim.lose_power()
+        await sim.start()
+        await sim.topics.finish_restore("back", RESTORE, decommissioned=())
+        await sim.clock.sleep(1_000)
+        found = await sim.node.records(RecordsRequest(topic.id, 0, 0, -1, 100_000))
+        assert [records[0].body for _, _, records in runs(found.batches, 0)] == [b"a body to hide"]
+
+    with_keys(main)
