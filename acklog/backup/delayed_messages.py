@@ -16,6 +16,8 @@ from acklog.client.copy_calls import DelayedMessage
 from acklog.errors import MessageNotFound
 
 MESSAGES_PER_FILE = 1_000
+CLOCKS_APART_MS = 60 * 60 * 1000
+"""How far this machine's clock may be from the server's: what is due within that is asked for once more."""
 
 
 class DelayedMessages:
@@ -37,10 +39,10 @@ class DelayedMessages:
                 self._found[each["scheduleId"]] = shown
 
     def files(self, topic_id: str, ends: dict[int, int], *, cut_ms: int) -> dict[str, bytes]:
-        """By name, what is not among the messages below the `ends`. What is due later than `cut_ms` cannot be."""
+        """By name, what is not among the messages below the `ends`. What is due long after `cut_ms` cannot be."""
         by_partition: dict[int, list[DelayedMessage]] = defaultdict(list)
         for schedule_id, message in self._found.items():
-            if message.deliver_at > cut_ms or not self._is_below(schedule_id, ends):
+            if message.deliver_at > cut_ms + CLOCKS_APART_MS or not self._is_below(schedule_id, ends):
                 by_partition[message.partition].append(message)
         files: dict[str, bytes] = {}
         for partition, messages in sorted(by_partition.items()):
