@@ -8,6 +8,9 @@ by has classes of its own, as `ConnectionFailed`, which are of `acklog.local_err
 # ruff: noqa: N818
 
 from acklog.acklog_error import AcklogError as AcklogError
+from acklog.encryption_errors import NoMasterKey as NoMasterKey
+from acklog.encryption_errors import NotEncrypted as NotEncrypted
+from acklog.encryption_errors import TooManyDataKeys as TooManyDataKeys
 from acklog.local_errors import BufferFull as BufferFull
 from acklog.local_errors import CannotConnect as CannotConnect
 from acklog.local_errors import ClientClosed as ClientClosed
@@ -31,6 +34,9 @@ from acklog.namespace_errors import NamespaceNotFound as NamespaceNotFound
 from acklog.namespace_errors import TooManyNamespaces as TooManyNamespaces
 from acklog.problem_error import ProblemError as ProblemError
 from acklog.problem_error import error_class as error_class
+from acklog.restore_errors import RestoreConflict as RestoreConflict
+from acklog.restore_errors import TopicNotRestoring as TopicNotRestoring
+from acklog.restore_errors import TopicRestoring as TopicRestoring
 from acklog.token_errors import TokenExists as TokenExists
 from acklog.token_errors import TokenNotFound as TokenNotFound
 from acklog.token_errors import TokenOver as TokenOver
@@ -293,18 +299,6 @@ class NotBlocked(ProblemError, problem=ProblemCode.NOT_BLOCKED):
 
 class CommitConflict(ProblemError, problem=ProblemCode.COMMIT_CONFLICT):
     """The group is not where the reader takes it to be."""
-
-
-class NoMasterKey(ProblemError, problem=ProblemCode.NO_MASTER_KEY):
-    """The nodes have no master key in common, so nothing can be encrypted."""
-
-
-class NotEncrypted(ProblemError, problem=ProblemCode.NOT_ENCRYPTED):
-    """The topic is not encrypted."""
-
-
-class TooManyDataKeys(ProblemError, problem=ProblemCode.TOO_MANY_DATA_KEYS):
-    """The topic's data key was rotated as often as may be."""
 
 
 class NodesTooOld(ProblemError, problem=ProblemCode.NODES_TOO_OLD):

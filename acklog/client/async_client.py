@@ -11,6 +11,7 @@ from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.async_audit_log import AsyncAuditLog
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
+from acklog.client.async_copies import AsyncCopies
 from acklog.client.async_encryption import AsyncEncryption
 from acklog.client.async_namespaces import AsyncNamespaces
 from acklog.client.async_redrives import AsyncRedrives
@@ -112,6 +113,7 @@ class AsyncClient:
         self.scheduled = AsyncScheduled(self.caller)
         self.schedules = AsyncSchedules(self.caller)
         self.tables = AsyncTables(self.caller)
+        self.copies = AsyncCopies(self.caller)
         self.encryption = AsyncEncryption(self.caller)
         self.redrives = AsyncRedrives(self.caller)
         self.tokens = AsyncTokens(self.caller)

@@ -14,6 +14,7 @@ from acklog.client.audit_log import AuditLog
 from acklog.client.background import Background
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
+from acklog.client.copies import Copies
 from acklog.client.delivery_time import DeliverAt
 from acklog.client.encryption import SyncEncryption
 from acklog.client.message_calls import Acks, Receipts
@@ -111,6 +112,7 @@ class Client:
         self.scheduled = Scheduled(self._background, lambda: self._async.scheduled)
         self.schedules = Schedules(self._background, lambda: self._async.schedules)
         self.tables = Tables(self._background, lambda: self._async.tables)
+        self.copies = Copies(self._background, lambda: self._async.copies)
         self.encryption = SyncEncryption(self._background, lambda: self._async.encryption)
         self.redrives = Redrives(self._background, lambda: self._async.redrives)
         self.tokens = Tokens(self._background, lambda: self._async.tokens)

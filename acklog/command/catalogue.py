@@ -48,6 +48,8 @@ CATALOGUE = {
     "doctor": CommandEntry(OPERATION, f"{_HOME}.doctor", "Look at a server, and say what is wrong with it."),
     "cluster": CommandEntry(OPERATION, f"{_HOME}.cluster", "A cluster's nodes and moves.", takes_more=True),
     "mirror": CommandEntry(OPERATION, f"{_HOME}.mirror", "Copy topics from another cluster, continuously."),
+    "backup": CommandEntry(OPERATION, f"{_HOME}.backup", "Back up topics and groups; list, verify, prune backups."),
+    "restore": CommandEntry(OPERATION, f"{_HOME}.restore", "Restore topics and groups from a backup."),
     "bench": CommandEntry(OPERATION, f"{_HOME}.bench", "Measure a server from here."),
     "profile": CommandEntry(ITSELF, f"{_HOME}.profile", "Servers and tokens by name."),
     "version": CommandEntry(ITSELF, f"{_HOME}.version", "Which versions are installed here."),

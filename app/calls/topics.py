@@ -165,8 +165,9 @@ class PartitionDescription(PartitionView, rename="camel", kw_only=True):
     groups: list[PartitionGroupView]
 
 
-class TopicView(msgspec.Struct, rename="camel"):
-    """`partitions` counts the numbers ever given; the `decommissioned` ones of them take no new messages."""
+class TopicView(msgspec.Struct, rename="camel", omit_defaults=True):
+    """`partitions` counts the numbers ever given; the `decommissioned` ones of them take no new messages. One that is
+    `restoring` is filled from a backup, and not served yet."""
 
     name: str
     id: str
@@ -175,9 +176,10 @@ class TopicView(msgspec.Struct, rename="camel"):
     created_at: int
     config: TopicConfig
     decommissioned: list[int]
+    restoring: bool = False
 
 
-class TopicDescription(TopicView):
+class TopicDescription(TopicView, kw_only=True):
     partition_states: list[PartitionView]
 
 

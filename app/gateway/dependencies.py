@@ -55,7 +55,7 @@ class TopicAdministration(Protocol):
     shows it."""
 
     async def get_or_create(
-        self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int
+        self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int, restore_id: str = ""
     ) -> Topic: ...
 
     async def update(
@@ -71,6 +71,8 @@ class TopicAdministration(Protocol):
     async def rotate_data_key(self, name: str) -> Topic: ...
 
     async def decommission(self, name: str, partitions: Sequence[int]) -> Topic: ...
+
+    async def finish_restore(self, name: str, restore_id: str, *, decommissioned: Sequence[int]) -> Topic: ...
 
     def keeps_order_when_changed(self, topic: Topic) -> bool: ...
 

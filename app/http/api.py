@@ -19,6 +19,7 @@ from app.http.routers.blocked import add_blocked
 from app.http.routers.cluster import add_cluster, add_unclean_elections
 from app.http.routers.compactions import add_compactions
 from app.http.routers.console import add_console
+from app.http.routers.copies import add_copies
 from app.http.routers.deletions import add_deletions
 from app.http.routers.documentation import add_documentation, use_description
 from app.http.routers.encryption import add_encryption
@@ -69,6 +70,7 @@ def make_api(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_topics(app.router, services)
     add_deletions(app.router, services)
     add_compactions(app.router, services)
+    add_copies(app.router, services)
     add_encryption(app.router, services)
     add_tables(app.router, services)
     add_producers(app.router, services)

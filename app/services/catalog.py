@@ -16,10 +16,13 @@ from cluster.model import keys
 from cluster.model.action import Action
 from cluster.model.internal_topics import AUDIT_TOPIC, INTERNAL_TOPICS, is_internal
 from cluster.model.near_names import near_names
+from cluster.model.restored_topic import being_restored
 from cluster.model.sqs_queue import queue_of_group
 from cluster.model.values import Encryption, Group, GroupMode, GroupSettings, Topic, TopicConfig
 
 NO_EPOCH = -1
+WHILE_RESTORING = (Action.LOOK, Action.MANAGE)
+"""What may be done with a topic that is being restored: see how it is, and end the restore one way or the other."""
 
 PartitionPlace = tuple[str, int]
 """The id of a topic, and the number of a partition."""
@@ -65,10 +68,23 @@ class Catalog:
 
     def existing(self, name: str, principal: Principal, action: Action) -> Topic | None:
         """The topic, None where the view shows none of that name: Acklog's own are not there for sends and receives.
-        Raises ServerError FORBIDDEN."""
+        Raises ServerError FORBIDDEN, TOPIC_RESTORING."""
         principal.require_on_topic(action, name)
         topic = self._metadata.topic(name)
-        return None if topic is None or is_internal(name) else topic
+        if topic is None or is_internal(name):
+            return None
+        if topic.is_restoring and action not in WHILE_RESTORING:
+            raise being_restored(topic)
+        return topic
+
+    async def restored_topic(self, name: str, principal: Principal, action: Action) -> Topic:
+        """The topic whether it is whole or not: for the restore. Raises ServerError as `topic` does."""
+        principal.require_on_topic(action, name)
+        check_name(name, field="topic")
+        topic = self._metadata.topic(name) or await self.latest_topic(name)
+        if topic is None:
+            raise self._no_topic(name, principal, "topic")
+        return topic
 
     async def compacted_topic(self, name: str, principal: Principal, action: Action) -> Topic:
         """Raises ServerError as `topic` does, and TOPIC_NOT_COMPACTED."""
@@ -282,6 +298,8 @@ class Catalog:
             return ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed", field=field)
         if principal.refuses_topic(action, topic.name):  # an id says nothing of the name, and the answer must not
             return ServerError(ProblemCode.FORBIDDEN, "the token is not for the topic that this is of", field=field)
+        if topic.is_restoring:
+            return being_restored(topic, field=field)
         if partition >= topic.partitions:
             detail = f"{topic.name!r} has no partition {partition}"
             return ServerError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)

@@ -19,6 +19,7 @@ from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
 from app.services.commits import CommitService
 from app.services.compactions import CompactionService
+from app.services.copies import CopyService
 from app.services.deletions import DeletionService
 from app.services.demand import DemandService
 from app.services.encryption import EncryptionService
@@ -116,6 +117,7 @@ class Services:
         self.tails = TailService(gateway, catalog, leaders, ends, tail_records)
         self.events = EventService(gateway, ends, self.metrics)
         self.topics = TopicService(gateway, catalog, leaders, ends)
+        self.copies = CopyService(gateway, catalog, leaders, self.topics)
         self.tables = TableService(gateway, catalog, leaders, quotas)
         self.compactions = CompactionService(gateway, catalog)
         self.encryption = EncryptionService(gateway, catalog)

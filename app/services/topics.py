@@ -45,14 +45,19 @@ DESCRIPTION_TIMEOUT_MS = 2_000
 
 
 class TopicService:
+    """Every call raises ServerError; `catalog` says who may make it."""
+
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, ends: LogEnds) -> None:
         self._ends = ends
         self._gateway = gateway
         self._catalog = catalog
         self._leaders = leaders
 
-    async def create(self, name: str, fields: TopicFields, principal: Principal) -> tuple[TopicView, bool]:
-        """Create the topic; True when it was created, and not there with the settings that `fields` names.
+    async def create(
+        self, name: str, fields: TopicFields, principal: Principal, *, restore_id: str = ""
+    ) -> tuple[TopicView, bool]:
+        """Create the topic; True when it was created, and not there with the settings that `fields` names. Where a
+        restore is named, it is for that one to fill.
 
         Raises ServerError TOPIC_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
         """
@@ -75,6 +80,7 @@ class TopicService:
             partitions=fields.partitions or self._gateway.settings.partitions_default,
             config=config,
             replication_factor=factor,
+            restore_id=restore_id,
         )
         _refuse_other_settings(topic, fields)  # somebody else may have made it meanwhile
         return topic_view(topic), True
@@ -238,6 +244,7 @@ def _refuse_other_settings(topic: Topic, fields: TopicFields) -> None:
 
 
 def topic_view(topic: Topic) -> TopicView:
+    """As the API shows it."""
     return TopicView(
         topic.name,
         topic.id,
@@ -246,4 +253,5 @@ def topic_view(topic: Topic) -> TopicView:
         topic.created_at_ms,
         topic.config,
         list(topic.decommissioned),
+        topic.is_restoring,
     )

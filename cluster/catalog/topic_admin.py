@@ -29,6 +29,7 @@ from cluster.model.data_keys import rotated, with_encryption
 from cluster.model.internal_topics import INTERNAL_TOPICS
 from cluster.model.mapping_starts import next_ordered_mappings
 from cluster.model.needed_protocol import PROTOCOL_OF_MAPPING_STARTS, needed_by_topic
+from cluster.model.restored_topic import check_restored_by, check_whole
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import Tombstone, Topic, TopicConfig
 from cluster.ports.clock import Clock
@@ -75,9 +76,11 @@ class TopicAdmin:
             raise ServerError(ProblemCode.TOPIC_EXISTS, f"The topic {name!r} exists with other settings.")
         return topic
 
-    async def get_or_create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
-        """The existing topic, whatever its settings, or a new one. Raises as `create` does, but for TOPIC_EXISTS, and
-        NODES_TOO_OLD, NO_MASTER_KEY."""
+    async def get_or_create(
+        self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int, restore_id: str = ""
+    ) -> Topic:
+        """The existing topic, whatever its settings, or a new one, which the restore fills if one is named. Raises as
+        `create` does, but for TOPIC_EXISTS, and NODES_TOO_OLD, NO_MASTER_KEY."""
         known = self._metadata.topic(name)
         if known is not None:
             return known
@@ -96,6 +99,8 @@ class TopicAdmin:
                 replication_factor=replication_factor,
                 created_at_ms=self._clock.now_ms(),
                 config=config,
+                restore_id=restore_id,
+                is_restoring=bool(restore_id),
             )
         )
         found = wanted
@@ -148,6 +153,7 @@ class TopicAdmin:
             topic = None if item is None else decode(Topic, item.value)
             if item is None or topic is None or topic_id not in (None, topic.id):
                 raise self._not_found(name)
+            check_whole(topic)
             updated = with_encryption(
                 replace(
                     topic if partitions is None else self._remapped(topic, partitions, topic.decommissioned),
@@ -180,18 +186,7 @@ class TopicAdmin:
     async def rotate_data_key(self, name: str) -> Topic:
         """What is stored from now on is to be encrypted by another data key, which a node makes soon. Raises
         ServerError TOPIC_NOT_FOUND (with near names), NOT_ENCRYPTED, TOO_MANY_DATA_KEYS."""
-        updated: Topic | None = None
-
-        def decide(item: KeyValue | None) -> Step:
-            nonlocal updated
-            if item is None:
-                raise self._not_found(name)
-            updated = rotated(decode(Topic, item.value))
-            return _rewrite(item, updated)
-
-        await self._changer.change(keys.topic(name), decide)
-        assert updated is not None
-        return updated
+        return await self._revise(name, rotated)
 
     async def decommission(self, name: str, partitions: Sequence[int]) -> Topic:
         """Take no new messages for these partitions any more. What they hold is read until retention frees it; then
@@ -199,6 +194,29 @@ class TopicAdmin:
 
         Raises ServerError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (no such partition, or none would be left).
         """
+
+        def without(topic: Topic) -> Topic:
+            check_whole(topic)
+            return self._without(topic, partitions)
+
+        return await self._revise(name, without)
+
+    async def finish_restore(self, name: str, restore_id: str, *, decommissioned: Sequence[int]) -> Topic:
+        """The topic is whole, and served from now on; the `decommissioned` partitions take no new messages. To be
+        repeated with care: it says TOPIC_NOT_RESTORING where it was done.
+
+        Raises ServerError TOPIC_NOT_FOUND (with near names), TOPIC_NOT_RESTORING, INVALID_FIELD as `decommission` does.
+        """
+
+        def whole(topic: Topic) -> Topic:
+            check_restored_by(topic, restore_id)
+            left = self._without(topic, decommissioned) if decommissioned else topic
+            return replace(left, is_restoring=False)
+
+        return await self._revise(name, whole)
+
+    async def _revise(self, name: str, revised: Callable[[Topic], Topic]) -> Topic:
+        """The topic as it is made by `revised`, which gets it as it is stored."""
         updated: Topic | None = None
 
         def decide(item: KeyValue | None) -> Step:
@@ -206,13 +224,16 @@ class TopicAdmin:
             if item is None:
                 raise self._not_found(name)
             topic = decode(Topic, item.value)
-            _check_decommission(topic, partitions)
-            updated = self._remapped(topic, topic.partitions, sorted({*topic.decommissioned, *partitions}))
+            updated = revised(topic)
             return NothingToWrite() if updated == topic else _rewrite(item, updated)
 
         await self._changer.change(keys.topic(name), decide)
         assert updated is not None
         return updated
+
+    def _without(self, topic: Topic, partitions: Sequence[int]) -> Topic:
+        _check_decommission(topic, partitions)
+        return self._remapped(topic, topic.partitions, sorted({*topic.decommissioned, *partitions}))
 
     async def delete(self, name: str, *, topic_id: str | None = None) -> None:
         """Delete the topic and leave its tombstone, without which nobody removes its data (rule R13). With `topic_id`

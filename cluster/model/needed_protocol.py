@@ -76,6 +76,10 @@ PROTOCOL_OF_ENDLESS_RETRIES = 10
 """Brought groups whose messages go on coming back: who does not know of it could not read what these groups are."""
 
 
+PROTOCOL_OF_RESTORES = 11
+"""Brought topics that are being restored: who does not know of these would serve them half filled."""
+
+
 def needed_by_name(full_name: str) -> int:
     return PROTOCOL_OF_NAMESPACES if namespace_of(full_name) else ANY_PROTOCOL
 
@@ -116,6 +120,10 @@ def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
 
 def needed_by_catalog(groups: Iterable[Group], topics: Iterable[Topic]) -> int:
     """By all of them together."""
-    needed = {max(needed_by_topic(topic.config), needed_by_name(topic.name)) for topic in topics}
+    needed = {max(needed_by_topic(topic.config), needed_by_name(topic.name), _needed_now(topic)) for topic in topics}
     needed |= {max(needed_by_group(group.mode, group.settings), needed_by_name(group.name)) for group in groups}
     return max(needed, default=ANY_PROTOCOL)
+
+
+def _needed_now(topic: Topic) -> int:
+    return PROTOCOL_OF_RESTORES if topic.is_restoring else ANY_PROTOCOL

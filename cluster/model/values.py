@@ -139,6 +139,9 @@ class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     `earlier_mappings` has the last ones before, the oldest first (`cluster.model.topic_mapping`). So many of them, the
     first `ordered_mappings`, have a start in every partition (`cluster.model.mapping_starts`).
 
+    `restore_id` names the restore that made the topic; as long as that fills it, it `is_restoring`, and nothing else is
+    done with it (`cluster.model.restored_topic`).
+
     `data_keys_wanted` is how many data keys the topic is to have: it rises with each rotation. Nodes make them, add
     them to `data_keys`, the oldest first, and wrap them anew (`cluster.model.data_keys`).
     """
@@ -155,6 +158,8 @@ class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     ordered_mappings: int = 0
     data_keys_wanted: int = 0
     data_keys: tuple[DataKey, ...] = ()
+    restore_id: str = ""
+    is_restoring: bool = False
 
 
 class PartitionLife(Enum):

@@ -6,7 +6,7 @@ it had done of that. So every receipt of before is stale, and a replay gives the
 
 from itertools import groupby
 
-from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.group_snapshot import GroupSnapshot
 from storage.delivery.records import Acked, Cause, GroupRecord, Returned, ReturnedItem, Sought, pack_ranges
 
 

@@ -23,7 +23,8 @@ from storage.delivery.group_in_partition import (
     ReceiveDecision,
     SettleDecision,
 )
-from storage.delivery.group_progress import CommittedPosition, GroupSnapshot, GroupTotals
+from storage.delivery.group_progress import GroupTotals
+from storage.delivery.group_snapshot import CommittedPosition, GroupSnapshot
 from storage.delivery.handover import ClaimVerdict, Handover, OwnershipClaim
 from storage.delivery.message_view import MessageStatus
 from storage.delivery.pending_offsets import PendingOffsets

@@ -21,7 +21,8 @@ from storage.delivery.group_in_partition import (
     ReceiveDecision,
     SettleDecision,
 )
-from storage.delivery.group_progress import CommittedPosition, GroupSnapshot, GroupTotals
+from storage.delivery.group_progress import GroupTotals
+from storage.delivery.group_snapshot import CommittedPosition, GroupSnapshot
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease

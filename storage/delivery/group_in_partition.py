@@ -17,7 +17,8 @@ from storage.delivery.blocked_offsets import BlockedOffset, BlockedVerdict
 from storage.delivery.candidates import CandidateIndex, WantedRange
 from storage.delivery.done_elsewhere import DoneElsewhere
 from storage.delivery.failures import FailureHistory
-from storage.delivery.group_progress import CommittedPosition, GroupSnapshot, GroupTotals
+from storage.delivery.group_progress import GroupTotals
+from storage.delivery.group_snapshot import CommittedPosition, GroupSnapshot
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease

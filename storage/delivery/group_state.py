@@ -15,7 +15,8 @@ from storage.delivery.blocked_set import BlockedSet
 from storage.delivery.dead_letter_queue import DeadLetterQueue
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.done_listener import DoneListener
-from storage.delivery.group_progress import GroupProgress, GroupSnapshot, Retry
+from storage.delivery.group_progress import GroupProgress, Retry
+from storage.delivery.group_snapshot import GroupSnapshot
 from storage.delivery.leases import ATTEMPTS_SPAN, LeaseBatch, LeaseTable
 from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.pending_offsets import PendingOffsets
@@ -56,8 +57,7 @@ class PartitionGroupState:
         self.pending = PendingOffsets()
         self.skipping = OffsetRanges()
         self.postponed_from: int | None = None
-        self.cursor = start_offset
-        self.ahead_until = start_offset
+        self.cursor = self.ahead_until = start_offset
         self.jumping_to = -1
         self.attempt_base = 0
         self.selection = selection

@@ -13,10 +13,18 @@ from acklog.wire.decode_errors import with_decode_errors
 from cluster.model.values import Group
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
-from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.group_snapshot import GroupSnapshot
 from storage.delivery.maybe_removed import MaybeRemoved
 from storage.delivery.modes import GroupFactory, in_mode, new_group
-from storage.delivery.records import Buffer, DeliveryFormatError, DeliveryRecord, GroupRemoved, Returned, Started
+from storage.delivery.records import (
+    Buffer,
+    DeliveryFormatError,
+    DeliveryRecord,
+    GroupRemoved,
+    Returned,
+    Started,
+    StateRestored,
+)
 
 SNAPSHOT_VERSION = 1
 
@@ -92,6 +100,8 @@ class PartitionDelivery:
             if isinstance(record, Started):
                 if record.group_id not in self._groups:
                     self._groups[record.group_id] = self._new_group(record.group_id, record.offset)
+            elif isinstance(record, StateRestored):
+                self._restore(record.state, now_ms=now_ms, wall_now_ms=wall_now_ms)
             elif isinstance(record, GroupRemoved):
                 self._groups.pop(record.group_id, None)
                 self.maybe_removed.forget(record.group_id)
@@ -105,7 +115,7 @@ class PartitionDelivery:
     def abort(self, records: Iterable[DeliveryRecord], *, now_ms: int) -> None:
         """The records could not be written: the decisions are undone."""
         for record in records:
-            if not isinstance(record, Started | GroupRemoved):
+            if not isinstance(record, Started | GroupRemoved | StateRestored):
                 group = self._groups.get(record.group_id)
                 if group is not None:
                     group.abort(record, now_ms=now_ms)
@@ -132,12 +142,15 @@ class PartitionDelivery:
     def restore(self, data: Buffer, *, now_ms: int, wall_now_ms: int) -> None:
         """Fill a new object. Raises DeliveryFormatError for a snapshot of a newer version and for damaged bytes."""
         for snapshot in decode_snapshot(data):
-            group = self._new_group(snapshot.group_id, snapshot.progress)
             try:
-                group.restore(snapshot, now_ms=now_ms, wall_now_ms=wall_now_ms)
+                self._restore(snapshot, now_ms=now_ms, wall_now_ms=wall_now_ms)
             except (ValueError, KeyError) as error:  # ranges that are none, failures of what did not fail
                 raise DeliveryFormatError(f"the snapshot of group {snapshot.group_id} is damaged: {error!r}") from error
-            self._groups[snapshot.group_id] = group
+
+    def _restore(self, snapshot: GroupSnapshot, *, now_ms: int, wall_now_ms: int) -> None:
+        group = self._new_group(snapshot.group_id, snapshot.progress)
+        group.restore(snapshot, now_ms=now_ms, wall_now_ms=wall_now_ms)
+        self._groups[snapshot.group_id] = group
 
     def check_invariants(self) -> None:
         """Raises AssertionError."""

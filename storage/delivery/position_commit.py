@@ -8,7 +8,7 @@ did since, must not undo it.
 from typing import NamedTuple
 
 from acklog.wire.problems import ProblemCode
-from storage.delivery.group_progress import CommittedPosition
+from storage.delivery.group_snapshot import CommittedPosition
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.records import PositionCommitted, Sought
 

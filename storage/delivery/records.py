@@ -14,6 +14,7 @@ from enum import IntEnum
 import msgspec
 
 from acklog.wire.decode_errors import with_decode_errors
+from storage.delivery.group_snapshot import GroupSnapshot
 
 Buffer = bytes | bytearray | memoryview
 
@@ -176,9 +177,30 @@ class PositionCommitted(_Record, frozen=True, tag=10):
     metadata: str
 
 
+class StateRestored(_Record, frozen=True, tag=11):
+    """The group's state is this from here on, as a backup had it. It is written while its topic is being restored, and
+    nothing of the topic has been delivered.
+
+    Versions before this kind cannot read it. It is not written while they are among the nodes.
+    """
+
+    group_id: str
+    state: GroupSnapshot
+
+
 GroupRecord = Acked | Returned | DeadLettered | Sought | Jumped | Skipped | Claimed | PositionCommitted
 DeliveryRecord = (
-    Started | Acked | Returned | DeadLettered | Sought | Jumped | GroupRemoved | Skipped | Claimed | PositionCommitted
+    Started
+    | Acked
+    | Returned
+    | DeadLettered
+    | Sought
+    | Jumped
+    | GroupRemoved
+    | Skipped
+    | Claimed
+    | PositionCommitted
+    | StateRestored
 )
 
 _encoder = msgspec.msgpack.Encoder()

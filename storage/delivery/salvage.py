@@ -12,7 +12,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_progress import GroupProgress, GroupSnapshot
+from storage.delivery.group_progress import GroupProgress
+from storage.delivery.group_snapshot import GroupSnapshot
 from storage.delivery.records import (
     Acked,
     Claimed,
@@ -25,6 +26,7 @@ from storage.delivery.records import (
     Skipped,
     Sought,
     Started,
+    StateRestored,
 )
 
 UNKNOWN_GENERATION = -1
@@ -78,9 +80,12 @@ class DeliverySalvage:
     def begin(self, snapshots: Iterable[GroupSnapshot]) -> None:
         """With the state of a snapshot that is sound."""
         for snapshot in snapshots:
-            progress = _new_progress(snapshot.progress)
-            progress.restore(snapshot)
-            self._groups[snapshot.group_id] = SalvagedGroup(progress, Basis.EXACT)
+            self._begin_with(snapshot)
+
+    def _begin_with(self, snapshot: GroupSnapshot) -> None:
+        progress = _new_progress(snapshot.progress)
+        progress.restore(snapshot)
+        self._groups[snapshot.group_id] = SalvagedGroup(progress, Basis.EXACT)
 
     def lost(self) -> None:
         """Here records are missing, of whatever kind."""
@@ -96,6 +101,9 @@ class DeliverySalvage:
                 self._removed.discard(record.group_id)
                 if record.group_id not in self._groups:
                     self._groups[record.group_id] = SalvagedGroup(_new_progress(record.offset), Basis.EXACT)
+            elif isinstance(record, StateRestored):
+                self._removed.discard(record.group_id)
+                self._begin_with(record.state)
             elif record.group_id in self._removed:
                 continue
             elif isinstance(record, GroupRemoved):

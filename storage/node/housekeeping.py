@@ -69,6 +69,8 @@ class Housekeeping:
             self._readers.look_anew()
             for partition in self._replicas.held.led():
                 try:
+                    if partition.host.topic.is_restoring:
+                        continue  # what comes in is old, and nobody has seen it yet
                     if _has_been_used(partition):
                         await self.retain(partition)
                         await self._keep_schedule_short(partition)

@@ -1,5 +1,6 @@
 """What readers may have of a partition's leader."""
 
+from cluster.model.restored_topic import check_whole
 from storage.log.partition_log import PartitionLog
 from storage.node.replicas.led_partition import Partition
 from storage.replication.leadership import check_sure, confirm
@@ -9,6 +10,8 @@ class LeaderReads:
     """Of one call. What is committed here stays true whoever leads; that there is no more of it does not (rule R35)."""
 
     def __init__(self, partition: Partition) -> None:
+        """Raises ServerError TOPIC_RESTORING."""
+        check_whole(partition.host.topic)
         self._host = partition.host
         self._leadership = partition.leadership
 

@@ -7,7 +7,7 @@ from cluster.errors import ServerError
 from cluster.model.projected_offsets import ProjectedPartition
 from cluster.model.values import Group, MissingPosition
 from storage.delivery.group_in_partition import GroupInPartition
-from storage.delivery.group_progress import CommittedPosition
+from storage.delivery.group_snapshot import CommittedPosition
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.records import Sought
 from storage.node.group_starts import GroupStarts

@@ -10,6 +10,7 @@ from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.blocked_calls import BlockedCalls
 from storage.node.compaction_calls import CompactionCalls
+from storage.node.copies.copy_calls import CopyCalls
 from storage.node.deletion_calls import DeletionCalls
 from storage.node.first_contacts import FirstContacts
 from storage.node.group_starts import GroupStarts
@@ -46,7 +47,6 @@ from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc import (
-    compaction_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -140,6 +140,7 @@ class StorageNode:
         )
         self._held_back = HeldBack(ports.metadata, held.of_topic, self._receiver.seen, ports.clock)
         self._coordinators = coordinators_of(ports, held, self._partition, settings, on_crashed=self._crash)
+        self.copy = CopyCalls(self._partition, ports.io, settings).copy
         self.quota_shares = QuotaCalls(ports.clock, settings.quotas).shares
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
         self.redrives = RedriveHost(held, ports, self._starts, settings=settings.redrive, on_crashed=self._crash)
@@ -148,7 +149,7 @@ class StorageNode:
             ports, self._replicas, self._projection, self.append_times, settings, forget_groups, self._forget_group
         )
         self.compactor = compactor_of(ports, held, self.logs, self._cache, settings)
-        self._compactions = CompactionCalls(self._replicas, self.compactor)
+        self.compact = CompactionCalls(self._replicas, self.compactor).compact
         self.deletions = DeletionCalls(ports.store, self._housekeeping.retain)
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -352,9 +353,6 @@ class StorageNode:
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
         return await self.deletions.delete(await self._partition(request.topic_id, request.partition), request)
-
-    async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
-        return await self._compactions.compact(request)
 
     async def latest(self, request: table_messages.LatestRequest) -> table_messages.LatestResponse:
         return await self.tables.latest(await self._partition(request.topic_id, request.partition), request)

@@ -10,6 +10,7 @@ from cluster.ports.entropy import Entropy
 from cluster.tls.peer_identity import PeerIdentity
 from storage.rpc import (
     compaction_messages,
+    copy_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -141,6 +142,10 @@ class RemoteNode:
 
     async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
         return await self._channel.call(methods.ADOPT, request)
+
+    async def copy(self, request: copy_messages.CopyRequest) -> copy_messages.CopyResponse:
+        timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
+        return await self._channel.call(methods.COPY, request, timeout_ms=timeout_ms)
 
     async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
         return await self._channel.call(methods.QUOTA_SHARES, request)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 OLDEST_VERSION = 1
-NEWEST_VERSION = 10
+NEWEST_VERSION = 11
 
 
 class Hello(msgspec.Struct, array_like=True, gc=False):

@@ -8,6 +8,7 @@ import msgspec
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.rpc import (
     compaction_messages,
+    copy_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -188,6 +189,18 @@ ADOPT = Method(
     changes_something=lambda _request: True,
 )
 
+# What is restored already is left out when it is asked for again.
+COPY = Method(
+    22,
+    "copy",
+    copy_messages.CopyRequest,
+    copy_messages.CopyResponse,
+    request_attachment="content",
+    response_attachment="state",
+    since=11,
+    changes_something=lambda request: request.action != copy_messages.STATE,
+)
+
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
     for method in (
@@ -212,6 +225,7 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
         COMPACT,
         LATEST,
         ADOPT,
+        COPY,
     )
 }
 """NodeApi's."""

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from storage.rpc import (
     compaction_messages,
+    copy_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -84,6 +85,8 @@ class NodeApi(Protocol):
     ) -> schedule_messages.ScheduledListResponse: ...
 
     async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse: ...
+
+    async def copy(self, request: copy_messages.CopyRequest) -> copy_messages.CopyResponse: ...
 
     async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
         """A gateway's part of quotas. Nothing of it is durable; an answer that is lost costs no more than what it

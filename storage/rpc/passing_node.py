@@ -2,6 +2,7 @@
 
 from storage.rpc import (
     compaction_messages,
+    copy_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -83,6 +84,9 @@ class PassingNode:
 
     async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
         return await self._node.adopt(request)
+
+    async def copy(self, request: copy_messages.CopyRequest) -> copy_messages.CopyResponse:
+        return await self._node.copy(request)
 
     async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
         return await self._node.quota_shares(request)

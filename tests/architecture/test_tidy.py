@@ -41,6 +41,7 @@ LONG_FOR_A_REASON = {
     "app/http/protocol/limited_protocol.py": "every limit hangs on a callback of the one class that uvicorn wants",
     "app/http/description/schemas.py": "one schema beside the next: all that the document names",
     "app/sqs/shapes.py": "one struct beside the next: written from the description of the calls",
+    "cluster/catalog/topic_admin.py": "what users decide of a topic: one compare-and-set beside the next",
     "app/services/catalog.py": "topics, partitions and groups are found by the same steps, each of which may refuse",
     "app/services/polls.py": "a long poll is made of the asking that a short one does, and gives back through it",
     "app/services/settle.py": "ack, nack and extend differ in a word; the way of an item is the same",

@@ -28,6 +28,7 @@ TARGETS = (
     "path_text",
     "queries",
     "recurrences",
+    "restored_batches",
     "rpc_frames",
     "rpc_messages",
     "schedule_log",

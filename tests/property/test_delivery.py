@@ -12,7 +12,7 @@ from cluster.model.values import GroupSettings
 from storage.delivery.backoff import chance_of, retry_delay_ms
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
-from storage.delivery.group_progress import CommittedPosition
+from storage.delivery.group_snapshot import CommittedPosition
 from storage.delivery.leases import Lease
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import PositionCommitted, Sought, Started, decode_records, encode_records

@@ -7,6 +7,7 @@ from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
 from storage.rpc import (
     compaction_messages,
+    copy_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -84,6 +85,7 @@ ANSWERS: dict[str, Any] = {
         [schedule_messages.ScheduledItem(7, 3, "scheduled", 1_700_000_000_000, 7, 1, Record(b""))], True, 5
     ),
     "adopt": schedule_messages.AdoptResponse(7, 3),
+    "copy": copy_messages.CopyResponse(b"state" * 1000, 1, 9, 2, 3, ["g1"]),
 }
 REQUESTS: dict[str, Any] = {
     "quota_shares": quota_messages.QuotaSharesRequest(
@@ -113,6 +115,7 @@ REQUESTS: dict[str, Any] = {
     "scheduled": schedule_messages.ScheduledRequest(TOPIC_ID, 2, "move", 7, 3, 1_700_000_000_000, -1, 5000),
     "scheduled_list": schedule_messages.ScheduledListRequest(TOPIC_ID, 2, 0, -1, 1_700_000_000_000, 10, 5000),
     "adopt": schedule_messages.AdoptRequest(TOPIC_ID, 2, b"batch" * 1000, origin=1, epoch=3, number=4, mapping=5),
+    "copy": copy_messages.CopyRequest(TOPIC_ID, 2, "groups", "r1", b"state" * 1000, group_ids={"g1": "g2"}),
 }
 
 
@@ -186,6 +189,9 @@ class FakeNode(Answers):
 
     async def adopt(self, request: schedule_messages.AdoptRequest) -> schedule_messages.AdoptResponse:
         return await self._call("adopt", request)  # type: ignore[no-any-return]
+
+    async def copy(self, request: copy_messages.CopyRequest) -> copy_messages.CopyResponse:
+        return await self._call("copy", request)  # type: ignore[no-any-return]
 
     async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
         return await self._call("quota_shares", request)  # type: ignore[no-any-return]

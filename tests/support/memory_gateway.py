@@ -33,6 +33,7 @@ from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.data_keys import rotated
 from cluster.model.mapping_starts import next_ordered_mappings
+from cluster.model.restored_topic import check_restored_by
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import (
     Group,
@@ -211,10 +212,22 @@ class MemoryTopics:
         self._metadata.topics_by_name[name] = topic
         return topic
 
-    async def get_or_create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
-        return self._metadata.topic(name) or await self.create(
-            name, partitions=partitions, config=config, replication_factor=replication_factor
-        )
+    async def get_or_create(
+        self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int, restore_id: str = ""
+    ) -> Topic:
+        known = self._metadata.topic(name)
+        if known is None:
+            known = await self.create(name, partitions=partitions, config=config, replication_factor=replication_factor)
+            known = replace(known, restore_id=restore_id, is_restoring=bool(restore_id))
+            self._metadata.topics_by_name[name] = known
+        return known
+
+    async def finish_restore(self, name: str, restore_id: str, *, decommissioned: Sequence[int]) -> Topic:
+        found = self._metadata.topics_by_name[name]
+        check_restored_by(found, restore_id)
+        left = self._remapped(found, found.partitions, decommissioned) if decommissioned else found
+        self._metadata.topics_by_name[name] = replace(left, is_restoring=False)
+        return self._metadata.topics_by_name[name]
 
     async def update(
         self,

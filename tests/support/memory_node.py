@@ -11,10 +11,12 @@ from acklog.wire.identifiers import Receipt
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
+from storage.delivery.partition_delivery import encode_snapshot
 from storage.quotas.quota_owner import QuotaOwner
 from storage.quotas.quota_settings import QuotaSettings
 from storage.rpc import (
     compaction_messages,
+    copy_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -278,6 +280,11 @@ class MemoryNode:
     async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
         self._note("compact", request)
         return compaction_messages.CompactResponse(request.is_asked, False, 0, 0)
+
+    async def copy(self, request: copy_messages.CopyRequest) -> copy_messages.CopyResponse:
+        self._note("copy", request)
+        end = len(self.log(request.topic_id, request.partition).records)
+        return copy_messages.CopyResponse(encode_snapshot([]), 0, end, 0, LEADER_EPOCH)
 
     async def scheduled_list(
         self, request: schedule_messages.ScheduledListRequest

@@ -6,6 +6,7 @@ A test sends every request to a cluster of the real thing, and holds every answe
 from app.http.description import example_answers as answers
 from app.http.description.audit_examples import AUDIT_EXAMPLES
 from app.http.description.compaction_examples import COMPACTION_EXAMPLES
+from app.http.description.copy_operations import COPY_EXAMPLES
 from app.http.description.demand_example import DEMAND
 from app.http.description.encryption_operations import ENCRYPTION_EXAMPLES
 from app.http.description.example_forms import Examples, Named, in_json
@@ -289,6 +290,7 @@ EXAMPLES: dict[str, Examples] = {
     "resumeMoves": Examples(),
     **AUDIT_EXAMPLES,
     **STREAM_EXAMPLES,
+    **COPY_EXAMPLES,
     **TOKEN_EXAMPLES,
     **NAMESPACE_EXAMPLES,
     "isAlive": Examples({}, {}, {200: in_json(it_is={"status": "alive"})}),

@@ -5,6 +5,7 @@ from acklog.wire.problems import ProblemCode
 from app.http.description.audit_operations import AUDIT_OPERATIONS
 from app.http.description.blocked_operations import BLOCKED_OPERATIONS
 from app.http.description.compaction_operations import COMPACTION_OPERATIONS
+from app.http.description.copy_operations import COPY_OPERATIONS
 from app.http.description.deletion_operations import DELETION_OPERATIONS
 from app.http.description.encryption_operations import ENCRYPTION_OPERATIONS
 from app.http.description.group_operations import GROUP_OPERATIONS, SEEK_OPERATIONS
@@ -299,6 +300,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     **AUDIT_OPERATIONS,
     **STREAM_OPERATIONS,
+    **COPY_OPERATIONS,
     **TOKEN_OPERATIONS,
     **NAMESPACE_OPERATIONS,
     "isAlive": Operation("Is the process alive?", {200: ("It is", json_of("Status"))}, (), is_open=True),

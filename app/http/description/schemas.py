@@ -21,6 +21,14 @@ from app.calls.cluster import (
 )
 from app.calls.commits import CommitFields, CommitView
 from app.calls.compactions import CompactFields, CompactionView
+from app.calls.copies import (
+    FinishFields,
+    PartitionStateView,
+    RestoreFields,
+    RestoreGroupsFields,
+    RestoreProgress,
+    RestoreView,
+)
 from app.calls.deletions import DeleteBeforeFields, DeletionView, PurgeFields
 from app.calls.demand import DemandView
 from app.calls.encryption import EncryptionView
@@ -57,6 +65,9 @@ REQUESTS = (
     ScheduleFields,
     CommitFields,
     CopyFields,
+    RestoreFields,
+    RestoreGroupsFields,
+    FinishFields,
     PurgeFields,
     CompactFields,
     DeleteBeforeFields,
@@ -94,6 +105,9 @@ ANSWERS = (
     BlockedDecided,
     CommitView,
     CopyView,
+    PartitionStateView,
+    RestoreView,
+    RestoreProgress,
     DeletionView,
     CompactionView,
     EncryptionView,

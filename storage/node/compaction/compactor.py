@@ -108,7 +108,7 @@ class Compactor:
 
     async def look(self) -> None:
         """Compact all that is due."""
-        replicas = [each for each in self._replicas() if each.topic.config.is_compacted]
+        replicas = [each for each in self._replicas() if each.topic.config.is_compacted and not each.topic.is_restoring]
         held = {each.id for each in replicas}
         for partition in [each for each in (*self._compactions, *self._asked) if each not in held]:
             for known in (self._compactions, self._retry_at_ms, self._asked, self._plans):

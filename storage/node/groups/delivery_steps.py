@@ -76,8 +76,13 @@ class DeliverySteps:
             self.arm_at(max(self._clock.monotonic_ms() + wait_ms, self._looks_from_ms))
 
     def arm_at(self, deadline_ms: int) -> None:
-        """Have a step run at `deadline_ms` (monotonic) at the latest."""
-        if self._is_closed or (self._timer is not None and self._timer_ms <= deadline_ms):
+        """Have a step run at `deadline_ms` (monotonic) at the latest. Of a topic that is being restored nothing becomes
+        of any message: its steps are armed anew when it is whole."""
+        if (
+            self._is_closed
+            or self._host.topic.is_restoring
+            or (self._timer is not None and self._timer_ms <= deadline_ms)
+        ):
             return
         if self._timer is not None:
             self._timer.cancel()

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.projected_offsets import FirstContact
+from cluster.model.restored_topic import check_whole
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
@@ -187,6 +188,7 @@ class PartitionGroups:
         if state is None:
             return NOTHING
         self._delivery.check_sure()
+        check_whole(self._host.topic)
         if state.progress < self._host.readable_start:
             await self._jump(state)
         self.start_positions.check_not_overtaken(group, state)
@@ -207,6 +209,7 @@ class PartitionGroups:
         if state is None:
             return OwnedShare(NOTHING, ClaimVerdict.WAITING)
         self._delivery.check_sure()
+        check_whole(self._host.topic)
         if state.progress < self._host.readable_start:
             await self._jump(state)
         self.start_positions.check_not_overtaken(group, state)

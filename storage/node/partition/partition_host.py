@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from acklog.wire.batch import NO_PRODUCER, BatchHeader, stamped_header
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.model.restored_topic import check_whole
 from cluster.model.values import NamedProducer, Topic
 from cluster.ports.clock import Clock
 from storage.log.log_queue import Appended
@@ -192,13 +193,10 @@ class PartitionHost:
         return header
 
     def _check_room(self, size_bytes: int) -> None:
-        if self._inbox_bytes + size_bytes > self._settings.partition_inbox_bytes_max:
-            raise ServerError(
-                ProblemCode.OVERLOADED,
-                f"The partition has {self._inbox_bytes} bytes waiting to be written, "
-                f"the limit is {self._settings.partition_inbox_bytes_max}.",
-                retry_after_ms=OVERLOADED_RETRY_MS,
-            )
+        limit = self._settings.partition_inbox_bytes_max
+        if self._inbox_bytes + size_bytes > limit:
+            detail = f"The partition has {self._inbox_bytes} bytes waiting to be written, the limit is {limit}."
+            raise ServerError(ProblemCode.OVERLOADED, detail, retry_after_ms=OVERLOADED_RETRY_MS)
 
     def _check_leadership(self, acks: int) -> None:
         if self.partition in self.topic.decommissioned:
@@ -207,6 +205,7 @@ class PartitionHost:
         self._check_takes(acks)
 
     def _check_takes(self, acks: int) -> None:
+        check_whole(self.topic)
         refusal = self._refusal(acks)
         if refusal is Refusal.NOT_ENOUGH_REPLICAS:
             needed = self.topic.config.min_insync_replicas

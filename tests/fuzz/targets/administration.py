@@ -13,6 +13,7 @@ from app.http.parsing.cluster import (
     parse_unclean_plan,
 )
 from app.http.parsing.compactions import parse_compact
+from app.http.parsing.copies import parse_begin, parse_finish, parse_restore_groups
 from app.http.parsing.deletions import parse_delete_before, parse_purge
 from app.http.parsing.groups import parse_copy, parse_group, parse_pause, parse_positions
 from app.http.parsing.members import parse_heartbeat, parse_join
@@ -55,6 +56,8 @@ _PARSERS: dict[bytes, Callable[[bytes], object]] = {
     b"copy": parse_copy,
     b"decommission": parse_decommission,
     b"delete-before": parse_delete_before,
+    b"begin-restore": parse_begin,
+    b"finish-restore": parse_finish,
     b"group": _group,
     b"heartbeat": parse_heartbeat,
     b"join": parse_join,
@@ -68,6 +71,7 @@ _PARSERS: dict[bytes, Callable[[bytes], object]] = {
     b"purge": parse_purge,
     b"recurring": parse_recurring,
     b"redrive": parse_redrive,
+    b"restore-groups": parse_restore_groups,
     b"rotate": parse_rotate,
     b"token": parse_token,
     b"topic": _topic,

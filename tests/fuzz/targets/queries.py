@@ -5,6 +5,7 @@ from collections.abc import Callable
 from app.http.parsing.audit import parse_audit
 from app.http.parsing.blocked import parse_blocked_listing
 from app.http.parsing.cluster import parse_cluster_limit
+from app.http.parsing.copies import parse_append
 from app.http.parsing.groups import parse_demand, parse_offsets
 from app.http.parsing.members import parse_leave
 from app.http.parsing.namespaces import parse_namespace_page
@@ -19,6 +20,7 @@ from cluster.errors import ServerError
 from tests.fuzz.fuzz_target import FuzzTarget
 
 _PARSERS: tuple[Callable[[bytes], object], ...] = (
+    parse_append,
     parse_audit,
     parse_blocked_listing,
     parse_cluster_limit,

@@ -1,6 +1,6 @@
 """Snapshots of delivery state, as a follower gets them of its leader."""
 
-from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.group_snapshot import GroupSnapshot
 from storage.delivery.partition_delivery import (
     PartitionDelivery,
     decode_snapshot,

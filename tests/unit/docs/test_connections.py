@@ -16,6 +16,7 @@ from cluster.model.needed_protocol import (
     PROTOCOL_OF_QUOTAS,
     PROTOCOL_OF_RECURRING,
     PROTOCOL_OF_REDRIVES,
+    PROTOCOL_OF_RESTORES,
     PROTOCOL_OF_TOPIC_DELAYS,
     PROTOCOL_OF_TTL,
 )
@@ -56,7 +57,9 @@ def test_the_versions() -> None:
     assert {PROTOCOL_OF_FAIR_HEADERS, PROTOCOL_OF_HAND_OVERS, methods.ADOPT.since} == {8}
     assert PROTOCOL_OF_NAMESPACES == 9
     assert PROTOCOL_OF_ENCRYPTION == 9
-    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_ENDLESS_RETRIES) == (1, 10)
+    assert PROTOCOL_OF_ENDLESS_RETRIES == 10
+    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_RESTORES) == (1, 11)
+    assert methods.COPY.since == PROTOCOL_OF_RESTORES
     assert methods.DELETE.since == PROTOCOL_OF_DELETIONS
     assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
     in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes"
@@ -67,9 +70,10 @@ def test_the_versions() -> None:
     in_7 = "topics that say when their messages are seen, `compact` and `latest`"
     in_8 = "groups that are fair among the values of a header, and `adopt`"
     in_9 = "topics and groups in namespaces, and topics that are encrypted"
-    in_10 = "groups whose messages come back for ever."
+    in_10 = "groups whose messages come back for ever"
     brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}, 5 {in_5}, 6 {in_6}, 7 {in_7}, 8 {in_8}, 9 {in_9}"
-    assert f"Today there are the versions 1 to 10; {brought}, 10 {in_10}" in DOCUMENT
+    in_11 = "topics that are restored from a backup, and `copy`."
+    assert f"Today there are the versions 1 to 11; {brought}, 10 {in_10}, 11 {in_11}" in DOCUMENT
 
 
 def test_the_limits() -> None:

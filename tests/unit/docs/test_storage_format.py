@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from acklog.wire.batch import HEADER_BYTES, DedupKey, decode_keys, decode_records, encode_batch, stamp, verify
 from acklog.wire.record import Record, tag_bit
 from storage.delivery import records as delivery_records
-from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
+from storage.delivery.group_snapshot import CommittedPosition, GroupSnapshot
 from storage.delivery.partition_delivery import SNAPSHOT_VERSION
 from storage.delivery.records import pack_offsets
 from storage.disk.real_disk import RealDisk

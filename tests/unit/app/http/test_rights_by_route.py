@@ -44,6 +44,7 @@ QUERIES = {
     "askOfOwnToken": "?action=send&topic=mine",
     "askOfToken": "?action=send&topic=mine",
     "receiveMessages": "?queue=mine&group=mine",
+    "restoreBatches": "?restoreId=r",
 }
 BODIES: dict[str, object] = {
     "sendMessages": {"queue": "mine", "body": 1},
@@ -57,6 +58,9 @@ BODIES: dict[str, object] = {
     "decommissionPartitions": {"partitions": [0]},
     "purgeTopic": {"dryRun": True},
     "deleteBefore": {"time": 0, "dryRun": True},
+    "beginRestore": {"restoreId": "r", "partitions": 1},
+    "restoreGroups": {"restoreId": "r", "groups": {}, "state": ""},
+    "finishRestore": {"restoreId": "r", "partitions": [{"partition": 0, "logStart": 0, "end": 0}]},
     "compactTopic": {},
     "openProducer": {},
     "putGroup": {},

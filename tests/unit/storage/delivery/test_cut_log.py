@@ -3,7 +3,7 @@
 import pytest
 
 from storage.delivery.cut_log import records_of_cut
-from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.group_snapshot import GroupSnapshot
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import Acked, DeliveryRecord, Jumped, Returned, ReturnedItem, Started, pack_offsets
 

@@ -6,7 +6,7 @@ from acklog.wire.failure_reason import FailureReason
 from cluster.model.values import GroupSettings
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.failures import REASON_OVERHEAD_BYTES, FailureHistory, FailureReasons
-from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.group_snapshot import GroupSnapshot
 from storage.delivery.leases import Lease
 from storage.delivery.partition_delivery import decode_snapshot, encode_snapshot
 from storage.delivery.records import Returned, decode_records

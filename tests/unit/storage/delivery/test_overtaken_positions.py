@@ -3,7 +3,8 @@
 import pytest
 
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_progress import CommittedPosition, GroupProgress
+from storage.delivery.group_progress import GroupProgress
+from storage.delivery.group_snapshot import CommittedPosition
 from tests.unit.storage.delivery.group import GroupBench
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from storage.delivery.group_progress import CommittedPosition
+from storage.delivery.group_snapshot import CommittedPosition
 from storage.delivery.position_commit import CommitDecision
 from storage.delivery.records import PositionCommitted, Sought
 from tests.unit.storage.delivery.group import GROUP, GroupBench

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_progress import GroupProgress, GroupSnapshot
+from storage.delivery.group_progress import GroupProgress
+from storage.delivery.group_snapshot import GroupSnapshot
 from storage.delivery.records import (
     Acked,
     Claimed,

@@ -40,6 +40,7 @@ BEFORE = {
     "revokeToken": "createToken",
     "askOfToken": "createToken",
     "leaveGroup": "joinGroup",
+    **dict.fromkeys(("lookAtRestore", "restoreBatches", "restoreGroups", "finishRestore"), "beginRestore"),
     "updateNamespace": "putNamespace",
     "describeNamespace": "putNamespace",
     "deleteNamespace": "putNamespace",
@@ -161,7 +162,7 @@ async def call(
             path = path.replace("{" + parameter["name"] + "}", real.get(value, value))
     bodies = examples.bodies.get(media_type, {})
     body = bodies[name] if name else next(iter(bodies.values()), None)
-    if bodies and media_type != JSON:
+    if bodies and media_type != JSON and operation_id == "sendMessages":
         query["queue"] = "orders"  # which such a body cannot say
     text = "" if body is None else body if isinstance(body, str) else json.dumps(body)
     for there, here in real.items():

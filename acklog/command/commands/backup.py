@@ -1,0 +1,176 @@
+"""`acklog backup`: copies of topics and of what groups have done, in a directory or an object store."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acklog.backup.backup_run import BackupRun
+from acklog.backup.backup_set import BackupSet
+from acklog.backup.opened_store import opened_store
+from acklog.backup.pace import BackupPace
+from acklog.command.arguments import YesOption
+from acklog.command.confirmation import confirm
+from acklog.command.failures import CommandError
+from acklog.command.quantities import count_text, parse_size_bytes, size_text
+from acklog.command.session import Session, session_of
+from acklog.command.times import clock_text
+from acklog.command.tree import CommandTyper
+from acklog.command.views import Column, Sentence, Table, View
+from acklog.runtime import monotonic_ms
+
+if TYPE_CHECKING:
+    from acklog.backup.manifest import Manifest
+
+command = CommandTyper(
+    name="backup", help="Back up topics and what groups have done; look at backups.", no_args_is_help=True
+)
+
+PlaceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="PLACE", help="A directory, or a URL such as s3://bucket/acklog (by fsspec).", show_default=False
+    ),
+]
+PaceOption = Annotated[
+    str | None,
+    typer.Option("--max-bytes-per-second", metavar="SIZE", help="No faster than that, such as 20MB."),
+]
+RunOption = Annotated[
+    str | None, typer.Option("--run", metavar="RUN", help="This run, as acklog backup list shows it [the last one].")
+]
+
+
+def pace_of(session: Session, text: str | None) -> BackupPace:
+    """Raises UsageError."""
+    rate = None if text is None else max(1, parse_size_bytes(text, field="--max-bytes-per-second"))
+    return BackupPace(rate, now_ms=monotonic_ms, pause=session.pause)
+
+
+@command.command("take")
+def take(
+    context: typer.Context,
+    place: PlaceArgument,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", "-t", metavar="PATTERN", help="Only topics like this, such as 'orders*'; may repeat."),
+    ] = None,
+    max_bytes_per_second: PaceOption = None,
+) -> None:
+    """Back up what is new since the last run, while everything goes on.
+
+    Each partition is cut at one moment: its messages, and what its groups had done of them. A run that was killed is
+    made again, and reads nothing twice.
+    """
+    session = session_of(context)
+    pace = pace_of(session, max_bytes_per_second)
+    store = opened_store(place)
+    BackupSet(store).begin()
+    with session.client() as client, session.output.progress("reading, bytes") as bar:
+        run = BackupRun(
+            client.copies,
+            store,
+            pace,
+            server=client.url,
+            now_ms=session.now_ms,
+            advanced=lambda size: bar.advance(size),
+        )
+        manifest = run.take(topics or ("*",))
+    session.output.show(manifest, *_taken(manifest))
+    _warn(session, manifest)
+
+
+@command.command("list")
+def list_all(context: typer.Context, place: PlaceArgument) -> None:
+    """List the runs in a place."""
+    session = session_of(context)
+    backups = _known(place)
+    runs = [backups.run(run_id) for run_id in backups.run_ids()]
+    columns = [
+        Column("run"),
+        Column("ended"),
+        Column("topics", align="right"),
+        Column("messages", align="right"),
+        Column("size", align="right"),
+    ]
+    rows = [
+        [
+            run.run_id,
+            clock_text(run.ended_ms),
+            str(len(run.topics)),
+            f"{sum(topic.messages for topic in run.topics):,}",
+            size_text(sum(size or 0 for size in run.content_names().values())),
+        ]
+        for run in runs
+    ]
+    session.output.show({"runs": runs}, Table(columns, rows, empty="No run has ended here yet."))
+
+
+@command.command("verify")
+def verify(context: typer.Context, place: PlaceArgument, run: RunOption = None) -> None:
+    """Read whole backups, all runs or one, and say what is missing, damaged or in another's place."""
+    session = session_of(context)
+    findings, files = _known(place).verify(run)
+    columns = [Column("file"), Column("problem"), Column("runs")]
+    rows = [[each.name, each.problem, ", ".join(each.runs)] for each in findings]
+    views: list[View] = [Table(columns, rows)] if rows else []
+    if not findings:
+        views.append(Sentence(f"{count_text(files, 'file')} read: all is as it was written.", "good"))
+    session.output.show({"files": files, "findings": findings}, *views)
+    if findings:
+        raise CommandError(f"{count_text(len(findings), 'file')} of the backup cannot be used")
+
+
+@command.command("prune")
+def prune(
+    context: typer.Context,
+    place: PlaceArgument,
+    keep: Annotated[int, typer.Option("--keep", metavar="COUNT", min=1, help="The last runs, which stay.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go; remove nothing.")] = False,
+    yes: YesOption = False,
+) -> None:
+    """Remove all runs but the last ones, and the files that none of these needs. Let no backup run meanwhile."""
+    session = session_of(context)
+    backups = _known(place)
+    plan = backups.prune(keep, dry_run=True)
+    said = f"{count_text(len(plan.runs), 'run')} and {count_text(plan.files, 'file')} ({size_text(plan.size_bytes)})"
+    if not dry_run:
+        confirm(session, f"Remove {said}?", is_yes=yes)
+        backups.prune(keep)
+    done = "Would remove" if dry_run else "Removed"
+    session.output.show(plan, Sentence(f"{done} {said}.", "" if dry_run else "good"))
+
+
+def _known(place: str) -> BackupSet:
+    backups = BackupSet(opened_store(place))
+    backups.check()
+    return backups
+
+
+def _taken(manifest: "Manifest") -> list[View]:
+    columns = [Column("topic"), Column("partitions", align="right"), Column("messages", align="right")]
+    rows = [[topic.name, str(len(topic.partitions)), f"{topic.messages:,}"] for topic in manifest.topics]
+    left_out = Sentence(f"Not in a backup: {', '.join(manifest.left_out)}.")
+    return [
+        Table(columns, rows, empty="There are no topics."),
+        Sentence(f"Run {manifest.run_id} is complete.", "good"),
+        left_out,
+    ]
+
+
+def _warn(session: Session, manifest: "Manifest") -> None:
+    """Nothing is silently missing. Raises CommandError where something is that was there when the run began."""
+    gaps = [
+        f"{topic.name} {copy.partition}: {gap.start} to {gap.end}, as {gap.reason}"
+        for topic in manifest.topics
+        for copy in topic.partitions
+        for gap in copy.gaps
+    ]
+    for gap in gaps:
+        session.output.note(f"Missing from {gap}.")
+    for name in manifest.gone:
+        session.output.note(f"The topic {name} was deleted meanwhile, and is not in the backup.")
+    for name in manifest.restoring:
+        session.output.note(f"The topic {name} is being restored, and is not in the backup.")
+    missing = len(gaps) + len(manifest.gone) + len(manifest.restoring)
+    if missing:
+        raise CommandError(f"the backup was made, but {count_text(missing, 'piece')} could not be read")

@@ -1,0 +1,111 @@
+"""`acklog restore`: topics as they were in a backup, at the offsets that their messages had."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acklog.backup.backup_set import BackupSet
+from acklog.backup.opened_store import opened_store
+from acklog.backup.restore_plan import WHOLE_MS, TopicPlan, restore_plan
+from acklog.backup.restore_run import RestoreRun
+from acklog.command.arguments import YesOption
+from acklog.command.commands.backup import PaceOption, PlaceArgument, RunOption, pace_of
+from acklog.command.confirmation import confirm
+from acklog.command.failures import UsageError
+from acklog.command.quantities import count_text
+from acklog.command.session import session_of
+from acklog.command.times import clock_text, parse_moment
+from acklog.command.tree import CommandTyper
+from acklog.command.views import Column, Sentence, Table, View
+
+if TYPE_CHECKING:
+    from acklog.backup.restore_run import RestoreOutcome
+
+command = CommandTyper(name="restore", help="Restore topics and what groups had done from a backup.")
+
+
+@command.command("restore")
+def restore(
+    context: typer.Context,
+    place: PlaceArgument,
+    run: RunOption = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", "-t", metavar="PATTERN", help="Only topics like this; may repeat."),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--as", metavar="TOPIC=NAME", help="Under another name; may repeat."),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until", metavar="WHEN", help="Only what was appended before: 2h (ago), 2026-11-21T12:00 [everything]."
+        ),
+    ] = None,
+    max_bytes_per_second: PaceOption = None,
+    give_up: Annotated[
+        bool, typer.Option("--give-up", help="Throw away what such a restore has begun and not finished.")
+    ] = False,
+    yes: YesOption = False,
+) -> None:
+    """Restore topics into an empty or a running server or cluster, at the offsets that their messages had.
+
+    Nobody sends to them or reads them before all are complete. A restore that was killed is made again, and goes on.
+    """
+    session = session_of(context)
+    store = opened_store(place)
+    backups = BackupSet(store)
+    backups.check()
+    manifest = backups.run(run)
+    until_ms = WHOLE_MS if until is None else parse_moment(until, now_ms=session.now_ms(), field="--until")
+    plans = restore_plan(manifest, topics=topics or ("*",), names=_names(names or []), until_ms=until_ms)
+    pace = pace_of(session, max_bytes_per_second)
+    total = sum(chunk.size_bytes for plan in plans for copy in plan.copy.partitions for chunk in copy.chunks)
+    with session.client() as client:
+        if give_up:
+            quiet = RestoreRun(client.copies, store, pace, now_ms=session.now_ms)
+            given_up = quiet.give_up(plans)
+            session.output.show({"givenUp": given_up}, Sentence(f"Given up: {', '.join(given_up) or 'nothing'}."))
+            return
+        confirm(session, _question(plans, until_ms), is_yes=yes)
+        with session.output.progress("restoring, bytes", total=total) as bar:
+            work = RestoreRun(
+                client.copies, store, pace, now_ms=session.now_ms, advanced=lambda size: bar.advance(size)
+            )
+            restored = work.restore(manifest, plans)
+    session.output.show(restored, *_views(restored))
+
+
+def _names(texts: list[str]) -> dict[str, str]:
+    """Raises UsageError."""
+    names: dict[str, str] = {}
+    for text in texts:
+        source, equals, name = text.partition("=")
+        if not (source and equals and name) or source in names:
+            raise UsageError(f"{text!r} gives no topic another name", field="--as", hint="Write it as orders=orders-2.")
+        names[source] = name
+    return names
+
+
+def _question(plans: list[TopicPlan], until_ms: int) -> str:
+    called = [plan.name if plan.name == plan.copy.name else f"{plan.copy.name} as {plan.name}" for plan in plans]
+    when = "" if until_ms == WHOLE_MS else f" as of {clock_text(until_ms)}"
+    return f"Restore {', '.join(called) or 'nothing'}{when}?"
+
+
+def _views(restored: "RestoreOutcome") -> list[View]:
+    columns = [Column("topic"), Column("from"), Column("messages", align="right"), Column("id")]
+    rows = [
+        [each.topic, each.source, "was there" if each.was_there else f"{each.messages:,}", each.topic_id]
+        for each in restored.topics
+    ]
+    views: list[View] = [Table(columns, rows, empty="There was nothing to restore.")]
+    if restored.kept_groups:
+        views.append(Sentence(f"Groups with settings of their own, which stay: {', '.join(restored.kept_groups)}."))
+    views += [
+        Sentence("Offsets are what they were. Message ids and receipts are new: a topic has an id of its own."),
+        Sentence(f"Not in a backup: {', '.join(restored.left_out)}."),
+        Sentence(f"Restored {count_text(len(restored.topics), 'topic')} of the run {restored.run_id}.", "good"),
+    ]
+    return views
