@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.types import Receive, Scope
+from starlette.types import Scope
 
 from acklog.wire.identifiers import Receipt
 from acklog.wire.limits import NAME_LENGTH_MAX
@@ -31,23 +31,23 @@ class RefusalWatch:
         self._services = services
         self._refusals = services.audit_refusals
 
-    def answered(self, scope: Scope, receive: Receive, status: int, body: bytes) -> None:
+    def answered(self, scope: Scope, status: int, body: bytes) -> None:
         """Told of each answer 401 and 403."""
         act = scope.get(ACT)
         if self._refusals.is_recorded and not (isinstance(act, Act) and act.is_intended):
-            self.refused(scope, self._principal(scope, receive), status, problem_facts(status, body))
+            self.refused(scope, self._principal(scope), status, problem_facts(status, body))
 
-    def in_part(self, request: Request, items: Sequence[Item], results: Sequence[ServerError | None]) -> None:
+    def in_part(self, scope: Scope, items: Sequence[Item], results: Sequence[ServerError | None]) -> None:
         """Told of what became of several things in one request: of some that are refused the answer is no refusal."""
         refused = [(item, each) for item, each in zip(items, results, strict=True) if _is_refusal(each)]
         if not refused or not self._refusals.is_recorded:
             return
         item, fault = refused[0]
-        tell_about(request.scope, self._names_of(item), things=len(refused) if len(refused) > 1 else 0)
+        tell_about(scope, self._names_of(item), things=len(refused) if len(refused) > 1 else 0)
         is_answered = all(each is not None for each in results) and results[0] is fault
         if fault is not None and not is_answered:
             facts = ProblemFacts(fault.code.name, fault.field or "", fault.detail)
-            self.refused(request.scope, self._principal(request.scope, request.receive), IN_PART_STATUS, facts)
+            self.refused(scope, self._principal(scope), IN_PART_STATUS, facts)
 
     def page_refused(self, address: str, fault: ServerError) -> None:
         """Told of requests of other sites' pages, which no application ever sees."""
@@ -100,9 +100,9 @@ class RefusalWatch:
             names["group"] = group.name
         return names
 
-    def _principal(self, scope: Scope, receive: Receive) -> Principal | None:
+    def _principal(self, scope: Scope) -> Principal | None:
         try:
-            return principal_of(RequestHeaders(Request(scope, receive)), self._services.callers)
+            return principal_of(RequestHeaders(Request(scope)), self._services.callers)
         except ServerError:
             return refused_principal(scope)
 

@@ -32,7 +32,7 @@ class DirectCalls:
 
     def __init__(self, app: FastAPI, metrics: Metrics, on_refused: OnRefused) -> None:
         self._app = app
-        self._routes = {
+        self.routes = {
             (method, route.path): route
             for route in app.router.routes
             if isinstance(route, APIRoute)
@@ -42,7 +42,7 @@ class DirectCalls:
         self._observed: ASGIApp = ObservedApplication(self._call, metrics=metrics, on_refused=on_refused)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        route = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        route = self.routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
         if route is None:
             await self._app(scope, receive, send)
         else:
