@@ -9,6 +9,7 @@ deleted and created again is another topic.
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -106,6 +107,37 @@ def parse_receipt(text: str) -> Receipt | None:
     return _new_tuple(
         Receipt, (topic_id, int(partition), int(offset), group_id, int(generation), int(epoch), int(attempt))
     )
+
+
+def parse_receipts(texts: Sequence[object]) -> list[Receipt | None]:
+    """Each as `parse_receipt` has it; None for what is no text, too. Those of one answer differ in their offsets, as a
+    rule: what the one before says of the rest is not read again."""
+    found: list[Receipt | None] = []
+    before = behind = "\0"  # stands in no receipt
+    topic_id = group_id = ""
+    partition = generation = epoch = attempt = 0
+    for text in texts:
+        if not isinstance(text, str):
+            found.append(None)
+            continue
+        if text.startswith(before) and text.endswith(behind):
+            digits = text[len(before) : len(text) - len(behind)]
+            if _is_offset(digits):
+                same = topic_id, partition, int(digits), group_id, generation, epoch, attempt
+                found.append(_new_tuple(Receipt, same))
+                continue
+        receipt = parse_receipt(text)
+        found.append(receipt)
+        if receipt is not None:
+            topic_id, partition, _, group_id, generation, epoch, attempt = receipt
+            before = f"r-{topic_id}-{partition}-"
+            behind = f"-{group_id}-{generation}-{epoch}-{attempt}"
+    return found
+
+
+def _is_offset(digits: str) -> bool:
+    """As `_NUMBER` has it."""
+    return digits.isdecimal() and digits.isascii() and len(digits) <= 18 and (digits[0] != "0" or digits == "0")
 
 
 def id_from_bits(bits: int) -> str:
