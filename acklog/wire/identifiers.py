@@ -113,14 +113,15 @@ def parse_receipts(texts: Sequence[object]) -> list[Receipt | None]:
     """Each as `parse_receipt` has it; None for what is no text, too. Those of one answer differ in their offsets, as a
     rule: what the one before says of the rest is not read again."""
     found: list[Receipt | None] = []
-    before = behind = "\0"  # stands in no receipt
+    has_one = False
+    before = behind = ""
     topic_id = group_id = ""
     partition = generation = epoch = attempt = 0
     for text in texts:
         if not isinstance(text, str):
             found.append(None)
             continue
-        if text.startswith(before) and text.endswith(behind):
+        if has_one and text.startswith(before) and text.endswith(behind):
             digits = text[len(before) : len(text) - len(behind)]
             if _is_offset(digits):
                 same = topic_id, partition, int(digits), group_id, generation, epoch, attempt
@@ -129,6 +130,7 @@ def parse_receipts(texts: Sequence[object]) -> list[Receipt | None]:
         receipt = parse_receipt(text)
         found.append(receipt)
         if receipt is not None:
+            has_one = True
             topic_id, partition, _, group_id, generation, epoch, attempt = receipt
             before = f"r-{topic_id}-{partition}-"
             behind = f"-{group_id}-{generation}-{epoch}-{attempt}"
