@@ -23,6 +23,7 @@ SCHEDULE_ID_PATTERN = rf"^s-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
 RECEIPT_PATTERN = rf"^r-{_ID}-{_SMALL}-{_NUMBER}-{_ID}-{_SMALL}-{_SMALL}-{_ATTEMPT}$"
 _message_id_match = re.compile(rf"m-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
 _schedule_id_match = re.compile(rf"s-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
+_offset_match = re.compile(_NUMBER).fullmatch
 _new_tuple = tuple.__new__
 _receipt_match = re.compile(rf"r-({_ID})-({_SMALL})-({_NUMBER})-({_ID})-({_SMALL})-({_SMALL})-({_ATTEMPT})").fullmatch
 
@@ -123,7 +124,7 @@ def parse_receipts(texts: Sequence[object]) -> list[Receipt | None]:
             continue
         if has_one and text.startswith(before) and text.endswith(behind):
             digits = text[len(before) : len(text) - len(behind)]
-            if _is_offset(digits):
+            if _offset_match(digits):
                 same = topic_id, partition, int(digits), group_id, generation, epoch, attempt
                 found.append(_new_tuple(Receipt, same))
                 continue
@@ -135,11 +136,6 @@ def parse_receipts(texts: Sequence[object]) -> list[Receipt | None]:
             before = f"r-{topic_id}-{partition}-"
             behind = f"-{group_id}-{generation}-{epoch}-{attempt}"
     return found
-
-
-def _is_offset(digits: str) -> bool:
-    """As `_NUMBER` has it."""
-    return digits.isdecimal() and digits.isascii() and len(digits) <= 18 and (digits[0] != "0" or digits == "0")
 
 
 def id_from_bits(bits: int) -> str:
