@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from app.http.protocol.request_head import ClientConnection, RequestHead
+from app.http.protocol.request_head import HttpPeer, RequestHead
 
-CONNECTION = ClientConnection(("10.0.0.1", 4000), ("127.0.0.1", 8080), "http", None)
+CONNECTION = HttpPeer(("10.0.0.1", 4000), ("127.0.0.1", 8080), "http", None)
 
 
 def head_of(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> RequestHead:

@@ -10,7 +10,7 @@ from app.http.exchange.request import CERTIFICATE
 Headers = list[tuple[bytes, bytes]]
 
 
-class ClientConnection(NamedTuple):
+class HttpPeer(NamedTuple):
     """What is the same for all requests of one. `client` and `server` are addresses, with their ports."""
 
     client: tuple[str, int] | None
@@ -28,7 +28,7 @@ class RequestHead(NamedTuple):
     query: bytes
     headers: Headers
     by_name: dict[bytes, bytes]
-    connection: ClientConnection
+    connection: HttpPeer
 
     @property
     def authorization(self) -> str | None:

@@ -13,7 +13,7 @@ from app.http.exchange.bytes_in_flight import Hold
 from app.http.exchange.caller_refusal import CALLER, CallerRefusal
 from app.http.protocol.limited_protocol import LimitedHttpProtocol, OnPageRefused
 from app.http.protocol.named_pages import NamedPages
-from app.http.protocol.request_head import ClientConnection, RequestHead
+from app.http.protocol.request_head import HttpPeer, RequestHead
 from app.http.protocol.short_cycle import ShortCycle
 from app.http.protocol.short_way import Begin, ShortRequest, ShortWays
 from app.http.protocol.web_guard import WebGuard
@@ -34,11 +34,11 @@ class ServerProtocol(LimitedHttpProtocol):
         self._short_hold: Hold | None = None
         self._short_begin: Begin = _nothing_begun
         self._short_body: bytes | bytearray = b""
-        self._connection = ClientConnection(None, None, "http", None)
+        self._connection = HttpPeer(None, None, "http", None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._connection = ClientConnection(self.client, self.server, self.scheme or "http", self.certificate)
+        self._connection = HttpPeer(self.client, self.server, self.scheme or "http", self.certificate)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_short()
