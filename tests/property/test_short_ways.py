@@ -23,6 +23,8 @@ from tests.support.memory_gateway import MemoryWorld
 SETTINGS = Settings(partitions_default=2)
 WORKER, OWNER = "a-token-of-a-worker-0123456789", "a-token-of-the-owner-0123456789"
 RECEIPTS_KEPT = 50
+TURNS = 200
+"""Of the loop, in which all that came on a connection is answered: by the application it takes longer."""
 NO_RECEIPT = "r-0123456789abc-0-0-0123456789abc-0-1-1"
 TABLE = parse_token_table(
     json.dumps(
@@ -221,7 +223,7 @@ class Side:
             if not transport.is_closing():
                 protocol.data_received(piece)
             await settle(2)
-        await settle()
+        await settle(TURNS)
         transport.closed.set()
         protocol.connection_lost(None)
         await settle()

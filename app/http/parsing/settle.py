@@ -118,11 +118,12 @@ def _decode(
 
 def _exactly_one(**fields: object) -> None:
     given = [name for name, value in fields.items() if value is not UNSET]
-    names = ", ".join(fields)
+    if len(given) == 1:
+        return
     if not given:
+        names = ", ".join(fields)
         raise ServerError(ProblemCode.MISSING_FIELD, f"one of {names} is required", field=next(iter(fields)))
-    if len(given) > 1:
-        raise ServerError(ProblemCode.INVALID_FIELD, f"give only one of {names}", field=given[1])
+    raise ServerError(ProblemCode.INVALID_FIELD, f"give only one of {', '.join(fields)}", field=given[1])
 
 
 def _items(single: str | UnsetType, several: Sequence[str | Raw] | UnsetType, field: str) -> list[Item]:

@@ -36,6 +36,7 @@ class AnswerWatch:
         self._has_given_up = False
         self._task = task = asyncio.current_task()
         assert task is not None, "a call is served in a task"
+        cancels_before = task.cancelling()
         self._answer.on_gone(self._give_up)
         stops = self._shutdown.subscribe(self._give_up), self._standing_of().watch(self._refuse)
         if self._answer.is_gone or self._shutdown.has_begun:
@@ -43,7 +44,7 @@ class AnswerWatch:
         try:
             return await work
         except asyncio.CancelledError:
-            if not self._has_given_up or task.cancelling() > 1:
+            if not self._has_given_up or task.cancelling() > cancels_before + 1:
                 raise
             if self._refusal is not None:
                 raise self._refusal from None

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -211,3 +212,7 @@ async def test_who_is_gone_already_waits_for_nothing(rig: Rig) -> None:
     somebody = Somebody()
     somebody.is_gone = True
     assert await watch_of(rig, somebody).wait(asyncio.sleep(60)) is None
+
+
+def test_every_problem_has_a_status_line() -> None:
+    assert {code.status for code in ProblemCode} <= {each.value for each in HTTPStatus}
