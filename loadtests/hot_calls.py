@@ -20,6 +20,8 @@ from tests.support.server_process import REPOSITORY, ServerProcess
 
 LARGE = 1_000
 """Messages of a large batch, receive and ack."""
+TIMES = 10
+"""So much less a message costs there: a process's time is told in hundredths of a second."""
 
 
 class Side(NamedTuple):
@@ -40,14 +42,15 @@ async def calls_of(side: Side, messages: int, against: str) -> list[Call]:
     calls = [
         Call("single send", target, own_sends("own-sent")),
         Call("batch of 10", target, own_filling("own-sent", 1, each=10), messages=10),
-        Call(f"batch of {LARGE:,}", target, own_filling("own-sent", 1), messages=LARGE, connections=4),
+        Call(f"batch of {LARGE:,}", target, own_filling("own-sent", 1), messages=LARGE, connections=4, times=TIMES),
         Call("receive and ack 10", target, own_pair("own", WORKERS), fill=own_filling("own", many)),
         Call(
             f"receive and ack {LARGE:,}",
             target,
             own_pair("large", WORKERS, messages=LARGE),
-            fill=own_filling("large", many),
+            fill=own_filling("large", TIMES * many),
             connections=4,
+            times=TIMES,
         ),
         Call("SQS: batch of 10", target, filling(sent, 1), messages=10),
         Call("SQS: receive and delete 10", target, json_pair(taken), fill=own_filling("taken", many)),

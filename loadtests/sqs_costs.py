@@ -51,7 +51,7 @@ class Target(NamedTuple):
 
 class Call(NamedTuple):
     """`work` are requests that send `messages` each, or a pair. `against`: the name of the call whose ratio to this one
-    is shown; "" for none. `fill`: what is sent before each turn."""
+    is shown; "" for none. `fill`: what is sent before each turn. `times`: so many times as many messages as others."""
 
     name: str
     target: Target
@@ -60,6 +60,7 @@ class Call(NamedTuple):
     fill: Sequence[bytes] = ()
     messages: int = 1
     connections: int = CONNECTIONS
+    times: int = 1
 
 
 class Turn(NamedTuple):
@@ -72,7 +73,7 @@ async def turn_of(call: Call, *, messages: int, seconds: float) -> Turn:
     await _fill(call)
     connections = await connect(call.target.port, call.connections)
     end_s = time.perf_counter() + seconds
-    each = messages // call.connections
+    each = call.times * messages // call.connections
     begun_s, used_s = time.perf_counter(), usage_of(call.target.pid).cpu_s
     if isinstance(call.work, Pair):
         loops = [_pairs(connection, call.work, each, end_s) for connection in connections]

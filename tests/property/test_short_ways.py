@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acklog.wire.record import Record
@@ -289,6 +289,7 @@ def cut(whole: bytes, places: Sequence[int]) -> list[bytes]:
     return [whole[begin:end] for begin, end in pairwise(edges)]
 
 
+@settings(deadline=None)
 @given(st.lists(REQUESTS, min_size=1, max_size=4), st.lists(st.integers(0, 100_000), max_size=3))
 def test_both_ways_are_the_same(
     runner: asyncio.Runner, sides: Both, requests: list[Request], places: list[int]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.sqs.protocol.body_sizes import SMALL_BYTES_MAX
@@ -117,6 +117,7 @@ def handled(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Handled:
     return Handled(runner.run(both(request.param)))
 
 
+@settings(deadline=None)
 @given(st.lists(REQUESTS, min_size=1, max_size=4), st.lists(st.integers(0, 100_000), max_size=3))
 def test_both_ways_are_the_same(
     runner: asyncio.Runner, handled: Handled, requests: list[Request], places: list[int]
