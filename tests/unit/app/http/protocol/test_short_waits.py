@@ -56,6 +56,7 @@ async def test_who_leaves_while_it_waits_gets_nothing(rig: Rig) -> None:
     await settle()
     protocol.connection_lost(ConnectionResetError())
     await settle()
+    assert rig.server.state.tasks == set(), "nobody waits any more"
     await rig.exchange(post(b'{"queue":"orders","body":1}'))
     await settle()
     assert (transport.written, leases(rig)) == (b"", 0)
