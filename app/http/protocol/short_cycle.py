@@ -43,6 +43,9 @@ class ShortCycle:
 
     def on_gone(self, listener: Callable[[], None] | None) -> None:
         self._listener = listener
+        if listener is not None:
+            # uvicorn reads no further while requests wait behind this one, and nobody would see the client go.
+            self._protocol.flow.resume_reading()
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """As uvicorn runs an application."""

@@ -67,6 +67,7 @@ async def test_who_leaves_with_another_request_behind_it_gets_nothing(rig: Rig) 
     protocol, transport = rig.connect()
     protocol.data_received(WAITING + post(b'{"queue":"orders","body":1}'))
     await settle()
+    assert not protocol.flow.read_paused, "nobody would see the client go"
     protocol.connection_lost(None)
     await settle()
     assert (transport.written, leases(rig)) == (b"", 0)
