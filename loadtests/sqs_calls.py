@@ -57,12 +57,12 @@ def own_sends(queue: str, *headers: str) -> list[bytes]:
     return [_with(make_request("POST", "/messages", body), headers) for body in found]
 
 
-def own_pair(queue: str, group: str) -> Pair:
+def own_pair(queue: str, group: str, *, messages: int = MESSAGES) -> Pair:
     def done(answer: bytes) -> tuple[bytes, int]:
         receipts = [each.receipt for each in _own(answer).messages]
         return make_request("POST", "/ack", msgspec.json.encode({"receipts": receipts})), len(receipts)
 
-    return Pair(make_request("GET", f"/messages?queue={queue}&group={group}&max={MESSAGES}"), done)
+    return Pair(make_request("GET", f"/messages?queue={queue}&group={group}&max={messages}"), done)
 
 
 def json_call(operation: str, document: object) -> bytes:

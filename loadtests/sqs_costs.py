@@ -50,14 +50,17 @@ class Target(NamedTuple):
 
 
 class Call(NamedTuple):
-    """`work` are requests that send a message each, or a pair. `against`: the name of the call whose ratio to this one
-    is shown; "" for none. `fill`: what is sent before each turn."""
+    """`work` are requests that send `messages` each, or a pair. `against`: the name of the call whose ratio to this one
+    is shown; "" for none. `fill`: what is sent before each turn. `times`: so many times as many messages as others."""
 
     name: str
     target: Target
     work: list[bytes] | Pair
     against: str = ""
     fill: Sequence[bytes] = ()
+    messages: int = 1
+    connections: int = CONNECTIONS
+    times: int = 1
 
 
 class Turn(NamedTuple):
@@ -68,14 +71,17 @@ class Turn(NamedTuple):
 async def turn_of(call: Call, *, messages: int, seconds: float) -> Turn:
     """So many messages, or as many as there are in the time."""
     await _fill(call)
-    connections = await connect(call.target.port, CONNECTIONS)
+    connections = await connect(call.target.port, call.connections)
     end_s = time.perf_counter() + seconds
-    each = messages // CONNECTIONS
+    each = call.times * messages // call.connections
     begun_s, used_s = time.perf_counter(), usage_of(call.target.pid).cpu_s
     if isinstance(call.work, Pair):
         loops = [_pairs(connection, call.work, each, end_s) for connection in connections]
     else:
-        loops = [_sends(connection, call.work, at, each, end_s) for at, connection in enumerate(connections)]
+        loops = [
+            _sends(connection, call, at, max(1, each // call.messages), end_s)
+            for at, connection in enumerate(connections)
+        ]
     done = sum(await asyncio.gather(*loops))
     taken_s, used_s = time.perf_counter() - begun_s, usage_of(call.target.pid).cpu_s - used_s
     for connection in connections:
@@ -83,13 +89,15 @@ async def turn_of(call: Call, *, messages: int, seconds: float) -> Turn:
     return Turn(1e6 * used_s / done, done / taken_s)
 
 
-async def _sends(connection: HttpConnection, requests: list[bytes], at: int, each: int, end_s: float) -> int:
+async def _sends(connection: HttpConnection, call: Call, at: int, each: int, end_s: float) -> int:
+    requests = call.work
+    assert not isinstance(requests, Pair)
     for number in range(each):
         answer = await connection.request(requests[(at + number) % len(requests)])
         assert answer.status in (200, 201), answer.body[:300]
         if time.perf_counter() > end_s:
-            return number + 1
-    return each
+            return (number + 1) * call.messages
+    return each * call.messages
 
 
 async def _pairs(connection: HttpConnection, pair: Pair, each: int, end_s: float) -> int:
@@ -186,13 +194,13 @@ async def measure(directory: Path, other: Target | None, *, rounds: int, message
         calls += guarded_calls(guarded)
         if other is not None:
             calls += await other_calls(other, messages)
-        _show(calls, await _rounds(calls, rounds=rounds, messages=messages, seconds=seconds))
+        show(calls, await rounds_of(calls, rounds=rounds, messages=messages, seconds=seconds))
     finally:
         unguarded.kill()
         guarded.kill()
 
 
-async def _rounds(calls: Sequence[Call], *, rounds: int, messages: int, seconds: float) -> dict[str, list[Turn]]:
+async def rounds_of(calls: Sequence[Call], *, rounds: int, messages: int, seconds: float) -> dict[str, list[Turn]]:
     """By the call's name."""
     for call in calls:
         await turn_of(call, messages=messages // 4, seconds=seconds)  # warms up
@@ -203,7 +211,7 @@ async def _rounds(calls: Sequence[Call], *, rounds: int, messages: int, seconds:
     return found
 
 
-def _show(calls: Sequence[Call], found: dict[str, list[Turn]]) -> None:
+def show(calls: Sequence[Call], found: dict[str, list[Turn]]) -> None:
     table = Table("what", "CPU µs for each message", "ratio", "messages/s", "ratio")
     for call in calls:
         turns, others = found[call.name], found.get(call.against, [])

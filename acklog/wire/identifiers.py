@@ -9,6 +9,7 @@ deleted and created again is another topic.
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -22,6 +23,7 @@ SCHEDULE_ID_PATTERN = rf"^s-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
 RECEIPT_PATTERN = rf"^r-{_ID}-{_SMALL}-{_NUMBER}-{_ID}-{_SMALL}-{_SMALL}-{_ATTEMPT}$"
 _message_id_match = re.compile(rf"m-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
 _schedule_id_match = re.compile(rf"s-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
+_offset_match = re.compile(_NUMBER).fullmatch
 _new_tuple = tuple.__new__
 _receipt_match = re.compile(rf"r-({_ID})-({_SMALL})-({_NUMBER})-({_ID})-({_SMALL})-({_SMALL})-({_ATTEMPT})").fullmatch
 
@@ -106,6 +108,34 @@ def parse_receipt(text: str) -> Receipt | None:
     return _new_tuple(
         Receipt, (topic_id, int(partition), int(offset), group_id, int(generation), int(epoch), int(attempt))
     )
+
+
+def parse_receipts(texts: Sequence[object]) -> list[Receipt | None]:
+    """Each as `parse_receipt` has it; None for what is no text, too. Those of one answer differ in their offsets, as a
+    rule: what the one before says of the rest is not read again."""
+    found: list[Receipt | None] = []
+    has_one = False
+    before = behind = ""
+    topic_id = group_id = ""
+    partition = generation = epoch = attempt = 0
+    for text in texts:
+        if not isinstance(text, str):
+            found.append(None)
+            continue
+        if has_one and text.startswith(before) and text.endswith(behind):
+            digits = text[len(before) : len(text) - len(behind)]
+            if _offset_match(digits):
+                same = topic_id, partition, int(digits), group_id, generation, epoch, attempt
+                found.append(_new_tuple(Receipt, same))
+                continue
+        receipt = parse_receipt(text)
+        found.append(receipt)
+        if receipt is not None:
+            has_one = True
+            topic_id, partition, _, group_id, generation, epoch, attempt = receipt
+            before = f"r-{topic_id}-{partition}-"
+            behind = f"-{group_id}-{generation}-{epoch}-{attempt}"
+    return found
 
 
 def id_from_bits(bits: int) -> str:

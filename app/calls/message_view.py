@@ -50,6 +50,12 @@ def view_of(
         timestamp=append_time_ms if timestamp is None else timestamp,
         append_time=append_time_ms,
     )
+    show_record(view, record, topic_ttl_ms)
+    return view
+
+
+def show_record(view: MessageView, record: Record, topic_ttl_ms: int | None) -> None:
+    """What the producer said, and until when the message lives."""
     if record.key is not None:
         view.key = record.key
     if record.content_type is None:
@@ -63,8 +69,7 @@ def view_of(
         view.tags = record.tags
     ttl_ms = topic_ttl_ms if record.ttl_ms is None else record.ttl_ms
     if ttl_ms is not None:
-        view.expires_at = append_time_ms + ttl_ms
-    return view
+        view.expires_at = view.append_time + ttl_ms
 
 
 def encode_line(view: MessageView) -> bytes:

@@ -1,6 +1,6 @@
 """The application of a gateway, as its server runs it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,10 +15,9 @@ from app.http.protocol.draws import Draws
 from app.http.protocol.front_doors import FrontDoors, MakeFrontDoor
 from app.http.protocol.later_application import LaterApplication
 from app.http.protocol.limited_protocol import OnPageRefused
-from app.http.protocol.short_way import ShortWay
-from app.http.protocol.single_sends import SingleSends
+from app.http.protocol.short_way import ShortWays
+from app.http.protocol.short_ways import drawn, short_ways_of
 from app.http.protocol.traced_application import TracedApplication
-from app.http.protocol.traced_single_sends import TracedSingleSends
 from app.http.routers.messages import add_messages
 from app.http.routers.operations import add_operations
 from app.http.routers.settlements import add_settlements
@@ -33,16 +32,14 @@ def create_app(gateway: Gateway) -> "FastAPI":
 
 
 class ServerApplication(NamedTuple):
-    """What a server runs: `asgi` is `create_app` with what every server gets served directly; `single_sends` takes
-    those that need not even that (`app.http.protocol.single_send_protocol`), and so do `short_ways`, by URL, those of
-    other protocols. `on_connections` is to be told how many are open, and `on_page_refused` of what other sites' pages
-    sent."""
+    """What a server runs: `asgi` is `create_app` with what every server gets served directly; `short_ways` take those
+    that need not even that (`app.http.protocol.server_protocol`). `on_connections` is to be told how many are open, and
+    `on_page_refused` of what other sites' pages sent."""
 
     asgi: ASGIApp
-    single_sends: SingleSends
     on_connections: Callable[[int], None]
     on_page_refused: OnPageRefused
-    short_ways: Mapping[bytes, ShortWay]
+    short_ways: ShortWays
 
 
 def create_server_app(gateway: Gateway, front_doors: Sequence[MakeFrontDoor] = ()) -> ServerApplication:
@@ -55,18 +52,20 @@ def create_server_app(gateway: Gateway, front_doors: Sequence[MakeFrontDoor] = (
         clock=gateway.clock,
         on_end=gateway.shutdown.begin,
     )
-    asgi: ASGIApp = DirectCalls(whole, _direct_routes(services), services.metrics, watch.answered)
+    routes = _direct_routes(services)
+    asgi: ASGIApp = DirectCalls(whole, routes, services.metrics, watch.answered)
     doors = [make(services) for make in front_doors]
     if doors:
         asgi = FrontDoors(asgi, doors)
-    short_ways = {url: way for door in doors for url, way in door.short_ways.items()}
-    single_sends = SingleSends(services)
+    short_ways = short_ways_of(services, routes)
     if gateway.tracer is not None:
         draws = Draws(gateway.tracer)
         asgi = TracedApplication(asgi, gateway.tracer, draws)
-        single_sends = TracedSingleSends(services, draws)
+        short_ways = drawn(short_ways, draws)
     count = services.metrics.count_connections
-    return ServerApplication(asgi, single_sends, count, watch.page_refused, short_ways)
+    for door in doors:
+        short_ways |= door.short_ways
+    return ServerApplication(asgi, count, watch.page_refused, short_ways)
 
 
 def _direct_routes(services: HttpServices) -> DirectRoutes:

@@ -12,7 +12,7 @@ from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
 from app.http.protocol.cross_origin import cross_origin
 from app.http.protocol.named_pages import NamedPages
-from app.http.protocol.single_send_protocol import make_server_protocol
+from app.http.protocol.server_protocol import make_server_protocol
 from app.http.protocol.web_guard import guard_of
 from app.processes.process_constants import GRACE_SECONDS
 from app.processes.reloads import InThread, Reloads
@@ -38,10 +38,9 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
         port=settings.port,
         http=make_server_protocol(
             settings,
-            application.single_sends,
             guard,
+            application.short_ways,
             pages=NamedPages(origins),
-            short_ways=application.short_ways,
             on_connections=application.on_connections,
             on_page_refused=application.on_page_refused,
         ),

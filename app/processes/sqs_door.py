@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from app.configuration.server_settings import Settings
 from app.http.exchange.http_services import HttpServices
 from app.http.protocol.front_doors import MakeFrontDoor
+from app.http.protocol.short_way import ShortWays
 from app.sqs.calls.sqs_services import SqsServices
 from app.sqs.messages.message_service import MessageService
 from app.sqs.protocol.failures import sqs_error_of
 from app.sqs.protocol.front_door import SqsFrontDoor
-from app.sqs.protocol.short_sends import ROOT, ShortCalls, ShortSends
+from app.sqs.protocol.short_queue_calls import ROOT, ShortQueueCalls
+from app.sqs.protocol.single_queue_sends import QueueSends, SingleQueueSends
 from app.sqs.queues.queue_names import QueueNames
 from app.sqs.queues.queue_service import QueueService
 from app.sqs.signature.sqs_callers import SqsCallers
@@ -27,7 +29,11 @@ def sqs_doors(settings: Settings) -> Sequence[MakeFrontDoor]:
         claims = SqsCallers(http.callers, http.gateway.clock)
         # Where requests are traced, all go through the door, which makes the spans.
         is_short = http.gateway.tracer is None
-        short_ways = {ROOT: ShortSends(http, ShortCalls(queues, names, messages), claims)} if is_short else {}
-        return SqsFrontDoor(http, SqsServices(queues, names, messages), claims, short_ways)
+        services = SqsServices(queues, names, messages)
+        single_sends = SingleQueueSends(http, QueueSends(queues, names, messages))
+        short_ways: ShortWays = (
+            {(b"POST", ROOT): ShortQueueCalls(http, services, claims, single_sends)} if is_short else {}
+        )
+        return SqsFrontDoor(http, services, claims, short_ways)
 
     return (make,)

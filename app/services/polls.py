@@ -116,6 +116,11 @@ class Polls:
         """Ask each node once, from another one on each time; the last one may wait. Raises ServerError if none
         answered, what a person has to decide where nobody has messages, and OUTCOME_UNKNOWN if one may have
         acknowledged what it could not send: the others are not asked then, or as much could be lost at each."""
+        if len(nodes) == 1:
+            part = request if wait_ms == request.wait_ms else narrowed(request, [], wait_ms)
+            response = await self._ask(nodes[0], part, nodes, deadline_ms)
+            response.reason = "" if response.messages else response.reason or EMPTY
+            return response
         turn = self._next_turn(request) % len(nodes)
         order = sorted(nodes[turn:] + nodes[:turn], key=self._is_suspect)
         messages: list[DeliveredMessage] = []

@@ -1,7 +1,6 @@
 """Receiving: leases for a consumer, from the nodes that lead the topics' partitions."""
 
 import asyncio
-from collections import Counter
 
 from acklog.wire.identifiers import parse_receipt
 from acklog.wire.problems import ProblemCode
@@ -90,10 +89,16 @@ class ReceiveService:
         if patience.is_gone:
             await self.release(received)
             received.messages = []
-        again = Counter(message.topic_id for message in received.messages if message.attempt > 1)
-        for topic_id, count in Counter(message.topic_id for message in received.messages).items():
-            self._metrics.count_received(received.topics[topic_id].name, group.name, count, again=again[topic_id])
+        self._count(received, group)
         return received
+
+    def _count(self, received: Received, group: Group) -> None:
+        for topic_id, topic in received.topics.items():
+            is_only = len(received.topics) == 1
+            messages = [each for each in received.messages if is_only or each.topic_id == topic_id]
+            if messages:
+                again = sum([each.attempt > 1 for each in messages])
+                self._metrics.count_received(topic.name, group.name, len(messages), again=again)
 
     async def _owned(
         self, request: ReceiveRequest, group: Group, command: ReceiveCommand, principal: Principal, patience: Patience

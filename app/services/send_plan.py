@@ -100,7 +100,7 @@ class SendPlanner:
         only_keyless = -1
         if keyless:
             if produce.idempotency_key is None:
-                chosen = self._choose_keyless(topic, sum(len(messages[index][0]) for index in keyless))
+                chosen = self._choose_keyless(topic, sum([len(messages[index][0]) for index in keyless]))
             else:
                 chosen = partition_of_key(produce.idempotency_key, topic)
             only_keyless = -1 if places[chosen] or produce.idempotency_key is not None else chosen

@@ -90,7 +90,7 @@ class SettleService:
 
     async def _of_unknown_groups(self, settlement: SettleCommand, context: _Context) -> list[int]:
         """Receipts of groups that the view does not show: of no group at all, or of one that was just made."""
-        group_ids = {item.group_id for item in settlement.items if isinstance(item, Receipt)}
+        group_ids = {item[3] for item in settlement.items if type(item) is Receipt}
         unknown = {group_id for group_id in group_ids if self._metadata.group_by_id(group_id) is None}
         found: list[int] = []
         if not unknown:
@@ -122,10 +122,20 @@ class SettleService:
     ) -> None:
         """Settle the items with these indexes, and put what became of them into `results`."""
         places: dict[Place, _Part] = {}
+        run: Place | None = None  # which the item before is in, if it is a receipt
+        part: _Part | None = None
         for number, index in enumerate(indexes):
             if number % ITEMS_PER_TURN == ITEMS_PER_TURN - 1:
                 await asyncio.sleep(0)  # others get their turn
-            placed = self._placed(settlement.items[index], context)
+            item = settlement.items[index]
+            if run is not None and part is not None and type(item) is Receipt:
+                topic_id, partition, offset, group_id, generation, leader_epoch, attempt = item
+                if (topic_id, partition, group_id) == run:
+                    part.indexes.append(index)
+                    part.items.append(SettleItem(offset, generation, leader_epoch, attempt))
+                    continue
+            placed = self._placed(item, context)
+            run = None
             if isinstance(placed, ServerError):
                 results[index] = placed if placed.field is not None else _blamed_on(settlement.field_of(index), placed)
                 continue
@@ -135,6 +145,8 @@ class SettleService:
                 part = places[place] = _Part([], [])
             part.indexes.append(index)
             part.items.append(settle_item)
+            if type(item) is Receipt:
+                run = place
         await self._refuse_later_epochs(settlement, places, results)
         settled = await self._settle(
             places,
@@ -144,9 +156,10 @@ class SettleService:
             visibility_ms=settlement.visibility_ms,
             reason=settlement.reason,
         )
-        for index, result in enumerate(settled):
-            if result is not None:
-                results[index] = _blamed_on(settlement.field_of(index), result)
+        if any(settled):
+            for index, result in enumerate(settled):
+                if result is not None:
+                    results[index] = _blamed_on(settlement.field_of(index), result)
 
     async def _refuse_later_epochs(
         self, settlement: SettleCommand, places: dict[Place, _Part], results: list[ServerError | None]
@@ -229,9 +242,10 @@ class SettleService:
             await _each_soon(settle_place, places)
         if action == "extend":
             self._note_who_is_at_work(places, results)
-        settled = [results[index] for part in places.values() for index in part.indexes]
-        counts.update(DONE if fault is None else fault.code.name for fault in settled)
-        counts[DONE] -= counts[AGAIN]
+        settled = sum([len(part.indexes) for part in places.values()])
+        faults = [fault for fault in results if fault is not None]
+        counts.update([fault.code.name for fault in faults])
+        counts[DONE] = settled - len(faults) - counts[AGAIN]
         for result, number in counts.items():
             if number > 0:
                 self._metrics.count_settled(action, result, number)

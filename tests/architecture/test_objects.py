@@ -16,10 +16,10 @@ FOREIGN_ATTRIBUTES = {
     ("app/http/protocol/limited_protocol.py", "cycle"): "uvicorn's protocol has it",
     ("app/http/protocol/limited_protocol.py", "parser"): "uvicorn's protocol has it",
     ("app/http/protocol/server.py", "should_exit"): "uvicorn's server has it",
-    ("app/http/protocol/single_send_protocol.py", "cycle"): "uvicorn's protocol has it",
-    ("app/http/protocol/single_send_protocol.py", "expect_100_continue"): "uvicorn's protocol has it",
-    ("app/http/protocol/single_send_protocol.py", "headers"): "uvicorn's protocol has it",
-    ("app/http/protocol/single_send_protocol.py", "url"): "uvicorn's protocol has it",
+    ("app/http/protocol/server_protocol.py", "cycle"): "uvicorn's protocol has it",
+    ("app/http/protocol/server_protocol.py", "expect_100_continue"): "uvicorn's protocol has it",
+    ("app/http/protocol/server_protocol.py", "headers"): "uvicorn's protocol has it",
+    ("app/http/protocol/server_protocol.py", "url"): "uvicorn's protocol has it",
 }
 
 # (module, call): why a constructor may begin something.

@@ -11,7 +11,7 @@ import uvicorn
 from botocore.config import Config
 
 from app.http.application import create_server_app
-from app.http.protocol.single_send_protocol import make_server_protocol
+from app.http.protocol.server_protocol import make_server_protocol
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.sqs_fakes import ATTRIBUTES, FakeSqs, received_message
@@ -47,7 +47,7 @@ class RunningServer:
     async def _serve(self) -> None:
         gateway = MemoryWorld().gateway
         application = create_server_app(gateway, [self._fake.front_door])
-        protocol = make_server_protocol(gateway.settings, application.single_sends, None)
+        protocol = make_server_protocol(gateway.settings, None, application.short_ways)
         config = uvicorn.Config(application.asgi, port=0, http=protocol, lifespan="off", log_config=None)
         self._server = uvicorn.Server(config)
         serving = asyncio.get_running_loop().create_task(self._server.serve())

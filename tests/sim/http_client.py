@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from app.configuration.server_settings import Settings
 from app.http.application import ServerApplication
-from app.http.protocol.single_send_protocol import SingleSendProtocol
+from app.http.protocol.server_protocol import ServerProtocol
 from tests.sim.process import Process, ProcessDiedError
 from tests.support.http_protocol_client import HttpAnswer, MemoryServer, MemoryTransport, read_answer
 
@@ -83,7 +83,7 @@ class _Exchange:
         self._server = server
         self._method = method
         self._data = data
-        self._protocol: SingleSendProtocol | None = None
+        self._protocol: ServerProtocol | None = None
 
     async def run(self) -> HttpAnswer:
         """Within the process. Raises EOFError where the server closed without a whole answer."""
@@ -97,7 +97,7 @@ class _Exchange:
         """The client goes; the server hears of it as of a closed socket."""
         process.run(self._lose_connection)
 
-    def _connect(self) -> tuple[SingleSendProtocol, MemoryTransport]:
+    def _connect(self) -> tuple[ServerProtocol, MemoryTransport]:
         self._protocol, transport = self._server.connect()
         return self._protocol, transport
 

@@ -10,7 +10,7 @@ from uvicorn.server import ServerState
 
 from app.configuration.server_settings import Settings
 from app.http.application import ServerApplication
-from app.http.protocol.single_send_protocol import SingleSendProtocol, make_server_protocol
+from app.http.protocol.server_protocol import ServerProtocol, make_server_protocol
 from app.http.protocol.web_guard import WebGuard
 from tests.support.manual_clock import settle
 
@@ -63,18 +63,17 @@ class MemoryServer:
 
         protocol_class = make_server_protocol(
             settings,
-            application.single_sends,
             guard,
-            short_ways=application.short_ways,
+            application.short_ways,
             on_page_refused=application.on_page_refused,
         )
         self._config = uvicorn.Config(counted, http=protocol_class, lifespan="off", ws="none", log_config=None)
         self._config.load()
 
-    def connect(self, certificate: dict[str, Any] | None = None) -> tuple[SingleSendProtocol, MemoryTransport]:
+    def connect(self, certificate: dict[str, Any] | None = None) -> tuple[ServerProtocol, MemoryTransport]:
         make: Any = self._config.http_protocol_class
         protocol = make(config=self._config, server_state=self.state, app_state={})
-        assert isinstance(protocol, SingleSendProtocol)
+        assert isinstance(protocol, ServerProtocol)
         transport = MemoryTransport(certificate)
         protocol.connection_made(transport)
         return protocol, transport
@@ -104,7 +103,7 @@ class ProtocolTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(answer.status, headers=answer.headers, content=answer.body)
 
 
-async def _send_body(request: httpx2.Request, protocol: SingleSendProtocol, transport: MemoryTransport) -> None:
+async def _send_body(request: httpx2.Request, protocol: ServerProtocol, transport: MemoryTransport) -> None:
     is_chunked = request.headers.get("transfer-encoding") == "chunked"
     assert isinstance(request.stream, httpx2.AsyncByteStream)
     async for part in request.stream:

@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from app.http.application import create_server_app
-from app.http.protocol.single_send_protocol import make_server_protocol
+from app.http.protocol.server_protocol import make_server_protocol
 from storage.node.partition.node_settings import NodeSettings
 from tests.support.server_in_process import served
 
@@ -32,7 +32,7 @@ async def tls_served(directory: Path, context: ssl.SSLContext | None) -> AsyncIt
         application = create_server_app(server.embedded.gateway)
         config = uvicorn.Config(
             application.asgi,
-            http=make_server_protocol(server.embedded.gateway.settings, application.single_sends),
+            http=make_server_protocol(server.embedded.gateway.settings, short_ways=application.short_ways),
             lifespan="off",
             ws="none",
             log_config=None,

@@ -1,13 +1,14 @@
 """The answer with leases. If it cannot be written, the leases go back."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
+from msgspec import UNSET
 from starlette.types import Receive, Scope, Send
 
 from acklog.wire.identifiers import message_id_text
-from app.calls.message_view import MessageView, encode_line, view_of
+from app.calls.message_view import MessageView, encode_line, show_record
 from app.calls.receive import Received
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.responses import JSON, NDJSON, BytesResponse
@@ -80,20 +81,37 @@ class LeasedResponse(BytesResponse):
         return not self._watch.is_gone  # it may have gone while the last piece waited for room
 
 
-def delivered_view(message: DeliveredMessage, topic: Topic) -> MessageView:
-    view = view_of(
-        message.record,
-        message_id=message_id_text(message.topic_id, message.partition, message.leader_epoch, message.offset),
-        queue=topic.name,
-        partition=message.partition,
-        offset=message.offset,
-        append_time_ms=message.append_time_ms,
-        topic_ttl_ms=topic.config.ttl_ms,
-    )
-    view.attempt = message.attempt
-    if message.receipt:
-        view.receipt = message.receipt
-    return view
+class _Views:
+    """Of delivered messages: what the one before shares with the next is put together once."""
+
+    __slots__ = ("_batch", "_id_before", "_topic", "_topics")
+
+    def __init__(self, topics: Mapping[str, Topic]) -> None:
+        self._topics = topics
+        self._batch: tuple[str, int, int] | None = None
+        self._id_before = ""
+        self._topic: Topic | None = None
+
+    def of(self, message: DeliveredMessage) -> MessageView:
+        batch = message.topic_id, message.partition, message.leader_epoch
+        topic = self._topic
+        if topic is None or batch != self._batch:
+            topic = self._topic = self._topics[message.topic_id]
+            self._batch = batch
+            self._id_before = message_id_text(*batch, 0)[:-1]
+        offset, record, timestamp = message.offset, message.record, message.record.timestamp_ms
+        view = MessageView(
+            message_id=f"{self._id_before}{offset}",
+            receipt=message.receipt or UNSET,
+            queue=topic.name,
+            partition=message.partition,
+            offset=offset,
+            attempt=message.attempt,
+            timestamp=message.append_time_ms if timestamp is None else timestamp,
+            append_time=message.append_time_ms,
+        )
+        show_record(view, record, topic.config.ttl_ms)
+        return view
 
 
 def received_steps(received: Received, media_type: str) -> Steps[tuple[bytes, dict[str, str]]]:
@@ -102,13 +120,14 @@ def received_steps(received: Received, media_type: str) -> Steps[tuple[bytes, di
     parts: list[bytes] = []
     views: list[MessageView] = []
     size_bytes = 0
+    view_of = _Views(received.topics).of
     is_json = media_type == JSON
     for message in received.messages:
         if size_bytes >= BODY_BYTES_PER_STEP:
             parts.append(_encode(views)[1:-1] if is_json else _lines(views))
             views, size_bytes = [], 0
             yield
-        views.append(delivered_view(message, received.topics[message.topic_id]))
+        views.append(view_of(message))
         size_bytes += message.record.large_bytes
     if is_json:
         if not parts:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.types import Receive, Scope
+from starlette.types import Scope
 
 from acklog.wire.identifiers import Receipt
 from acklog.wire.limits import NAME_LENGTH_MAX
@@ -32,38 +32,38 @@ class RefusalWatch:
         self._services = services
         self._refusals = services.audit_refusals
 
-    def answered(self, scope: Scope, receive: Receive, status: int, body: bytes) -> None:
+    def answered(self, scope: Scope, status: int, body: bytes) -> None:
         """Told of each answer 401 and 403."""
         act = scope.get(ACT)
         if self._refusals.is_recorded and not (isinstance(act, Act) and act.is_intended):
-            self.refused(scope, self._principal(scope, receive), status, problem_facts(status, body))
+            self.refused(scope, self._principal(scope), status, problem_facts(status, body))
 
-    def in_part(self, request: Request, items: Sequence[Item], results: Sequence[ServerError | None]) -> None:
+    def in_part(self, scope: Scope, items: Sequence[Item], results: Sequence[ServerError | None]) -> None:
         """Told of what became of several things in one request: of some that are refused the answer is no refusal."""
         refused = [
             (item, each) for item, each in zip(items, results, strict=True) if each is not None and _is_refusal(each)
         ]
         if refused and self._refusals.is_recorded:
             answer = results[0] if all(each is not None for each in results) else None
-            self._tell_part(request, self._names_of(refused[0][0]), [fault for _, fault in refused], answer)
+            self._tell_part(scope, self._names_of(refused[0][0]), [fault for _, fault in refused], answer)
 
-    def sent_in_part(self, request: Request, sent: SendResult) -> None:
+    def sent_in_part(self, scope: Scope, sent: SendResult) -> None:
         """Told of messages of one request that are not stored: the same of those that are refused."""
         refused = [fault for _, fault in sorted(sent.faults.items()) if _is_refusal(fault)]
         if refused and self._refusals.is_recorded:
             answer = sent.first_fault if len(sent.faults) == sent.count else None
-            self._tell_part(request, {"queue": sent.topic.name}, refused, answer)
+            self._tell_part(scope, {"queue": sent.topic.name}, refused, answer)
 
     def _tell_part(
-        self, request: Request, names: dict[str, str], refused: Sequence[ServerError], answer: ServerError | None
+        self, scope: Scope, names: dict[str, str], refused: Sequence[ServerError], answer: ServerError | None
     ) -> None:
         """`answer`: where nothing was done, what the answer was; where it is of a refusal, `answered` records it."""
-        tell_about(request.scope, names, things=len(refused) if len(refused) > 1 else 0)
+        tell_about(scope, names, things=len(refused) if len(refused) > 1 else 0)
         fault = refused[0]
         if answer is not fault:
             facts = ProblemFacts(fault.code.name, fault.field or "", fault.detail)
             status = IN_PART_STATUS if answer is None else answer.code.status
-            self.refused(request.scope, self._principal(request.scope, request.receive), status, facts)
+            self.refused(scope, self._principal(scope), status, facts)
 
     def page_refused(self, address: str, fault: ServerError) -> None:
         """Told of requests of other sites' pages, which no application ever sees."""
@@ -116,9 +116,9 @@ class RefusalWatch:
             names["group"] = group.name
         return names
 
-    def _principal(self, scope: Scope, receive: Receive) -> Principal | None:
+    def _principal(self, scope: Scope) -> Principal | None:
         try:
-            return principal_of(RequestHeaders(Request(scope, receive)), self._services.callers)
+            return principal_of(RequestHeaders(Request(scope)), self._services.callers)
         except ServerError:
             return refused_principal(scope)
 

@@ -11,10 +11,11 @@ from app.gateway.metrics import Metrics
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-OnRefused = Callable[[Scope, Receive, int, bytes], None]
+OnRefused = Callable[[Scope, int, bytes], None]
 """Told of a request that was refused, and of its answer's status and body."""
 
-_REFUSED = frozenset({401, 403})
+GONE_STATUS = 499
+REFUSED_STATUSES = frozenset({401, 403})
 
 STREAM = "acklog.stream"
 """What a request's scope has, before its answer begins, whose answer has no end of its own."""
@@ -33,7 +34,7 @@ class ObservedApplication:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status = 499
+        status = GONE_STATUS
         is_counted = False
         loop = asyncio.get_running_loop()
         begin = loop.time()
@@ -45,8 +46,8 @@ class ObservedApplication:
                 if STREAM in scope:
                     is_counted = True
                     self._count(scope, status, loop.time() - begin)
-            elif status in _REFUSED:
-                self._on_refused(scope, receive, status, message.get("body", b""))
+            elif status in REFUSED_STATUSES:
+                self._on_refused(scope, status, message.get("body", b""))
             await send(message)
 
         try:

@@ -24,13 +24,17 @@ def plain_of(fields: list[PlainFields]) -> tuple[list[Message], list[str | None]
     fields.clear()  # what is made from here on takes their places, which the processor's cache still has
     if max(map(len, filter(None, keys)), default=0) > KEY_SURELY_FITS:
         return None
-    if max(map(len, bodies)) > SURELY_SHALLOW_BYTES and any(map(_is_too_much, bodies)):
+    longest = max(map(len, bodies))
+    if longest > limits.MESSAGE_BODY_BYTES_MAX or (longest > SURELY_SHALLOW_BYTES and _is_one_too_deep(bodies)):
         return None
     return list(zip(bodies, keys, strict=True)), keys
 
 
-def _is_too_much(body: bytes) -> bool:
-    return len(body) > limits.MESSAGE_BODY_BYTES_MAX or is_too_deep(body)
+def _is_one_too_deep(bodies: list[bytes]) -> bool:
+    """Nearly all have fewer brackets than that, which is found out without a call for each."""
+    most = limits.JSON_DEPTH_MAX
+    suspects = [body for body in bodies if body.count(b"[") + body.count(b"{") > most]
+    return any(map(is_too_deep, suspects))
 
 
 def check_count(messages: list[MessageFields] | list[Raw] | list[bytes]) -> None:

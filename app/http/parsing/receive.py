@@ -1,5 +1,7 @@
 """What `GET /messages` takes."""
 
+from functools import lru_cache
+
 from acklog.wire import limits
 from acklog.wire.names import DEFAULT_GROUP, default_group_of
 from acklog.wire.problems import ProblemCode
@@ -11,6 +13,8 @@ from cluster.errors import ServerError
 from cluster.model.values import GroupMode
 
 MEMBER_EPOCH_MAX = (1 << 53) - 1
+QUERIES_KEPT_MAX = 256
+"""Which were parsed last: a worker asks the same again and again. Each is no longer than a URL may be."""
 
 RECEIVE_QUERY = query.QueryTable(
     (
@@ -63,6 +67,7 @@ RECEIVE_QUERY = query.QueryTable(
 )
 
 
+@lru_cache(maxsize=QUERIES_KEPT_MAX)
 def parse_receive(query_string: bytes) -> ReceiveCommand:
     """Raises ServerError."""
     arguments = RECEIVE_QUERY.parse(query_string)

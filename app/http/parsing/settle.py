@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
-from acklog.wire.identifiers import MessageId, Receipt, parse_message_id, parse_receipt
+from acklog.wire.identifiers import MessageId, Receipt, parse_message_id, parse_receipt, parse_receipts
 from acklog.wire.problems import ProblemCode
 from app.calls.settle import Item, SettleCommand
 from app.http.parsing.json_text import check_utf8, decode
@@ -118,11 +118,12 @@ def _decode(
 
 def _exactly_one(**fields: object) -> None:
     given = [name for name, value in fields.items() if value is not UNSET]
-    names = ", ".join(fields)
+    if len(given) == 1:
+        return
     if not given:
+        names = ", ".join(fields)
         raise ServerError(ProblemCode.MISSING_FIELD, f"one of {names} is required", field=next(iter(fields)))
-    if len(given) > 1:
-        raise ServerError(ProblemCode.INVALID_FIELD, f"give only one of {names}", field=given[1])
+    raise ServerError(ProblemCode.INVALID_FIELD, f"give only one of {', '.join(fields)}", field=given[1])
 
 
 def _items(single: str | UnsetType, several: Sequence[str | Raw] | UnsetType, field: str) -> list[Item]:
@@ -135,13 +136,16 @@ def _items(single: str | UnsetType, several: Sequence[str | Raw] | UnsetType, fi
     if len(several) > limits.RECEIPTS_MAX:
         detail = f"the request has more than {limits.RECEIPTS_MAX} {plural}"
         raise ServerError(ProblemCode.TOO_MANY_MESSAGES, detail, field=plural)
-    parse = _PARSERS[field]
-    items: list[Item] = []
-    for each in several:
-        value = each if isinstance(each, str) else _string_of(each)
-        item = None if value is None else parse(value)
-        items.append(_not_an_item(value, field, f"{plural}[{len(items)}]") if item is None else item)
-    return items
+    values = [each if isinstance(each, str) else _string_of(each) for each in several]
+    found: Sequence[Receipt | MessageId | None]
+    if field == "receipt":
+        found = parse_receipts(values)
+    else:
+        found = [None if value is None else parse_message_id(value) for value in values]
+    return [
+        _not_an_item(values[index], field, f"{plural}[{index}]") if item is None else item
+        for index, item in enumerate(found)
+    ]
 
 
 def _string_of(raw: Raw) -> str | None:

@@ -1,20 +1,20 @@
 """Other protocols on the gateway's own port: requests that are theirs go to them, all others to the application."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.http.exchange.http_services import HttpServices
-from app.http.protocol.short_way import ShortWay
+from app.http.protocol.short_way import ShortWays
 
 
 class FrontDoor(Protocol):
     """An ASGI application of its own, on the gateway's services."""
 
     @property
-    def short_ways(self) -> Mapping[bytes, ShortWay]:
-        """By URL; what they do not take, the door does."""
+    def short_ways(self) -> ShortWays:
+        """What they do not take, the door does."""
         ...
 
     def takes(self, scope: Scope) -> bool:

@@ -16,7 +16,7 @@ from app.http.protocol.draws import Draws
 from cluster.ports.tracing import SpanKind, Tracer, trace_text
 
 _SEND = ("send", "send")
-_OPERATIONS = {
+OPERATIONS = {
     ("POST", "/messages"): _SEND,
     ("GET", "/messages"): ("receive", "receive"),
     ("POST", "/ack"): ("ack", "settle"),
@@ -36,7 +36,7 @@ class TracedApplication:
         self._draws = draws
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        operation = _OPERATIONS.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        operation = OPERATIONS.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
         traces = None if operation is None else self._traces(scope, operation)
         if operation is None or traces is None:
             await self._app(scope, receive, send)
@@ -49,8 +49,7 @@ class TracedApplication:
         if context is not None:
             is_recorded = is_sampled(context[TRACEPARENT])
             return [trace_text(context[TRACEPARENT], context.get(TRACESTATE, ""))] if is_recorded else None
-        is_drawn = self._draws.is_send_drawn() if operation is _SEND else self._tracer.is_drawn()
-        return [] if is_drawn else None
+        return [] if self._draws.is_drawn(operation[0]) else None
 
     async def _record(
         self, operation: tuple[str, str], traces: list[str], scope: Scope, receive: Receive, send: Send

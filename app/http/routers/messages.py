@@ -50,7 +50,7 @@ def add_messages(router: Routes, services: HttpServices) -> None:
                 produce.add_trace(trace_headers)
             sent = await services.send.send(produce, principal)
             if sent.faults:
-                refusals.sent_in_part(request, sent)
+                refusals.sent_in_part(request.scope, sent)
             return send_response(sent)
 
     @router.get("/messages", operation_id="receiveMessages", tags=["messages"])

@@ -37,7 +37,7 @@ def add_settlements(router: Routes, services: HttpServices) -> None:
             settlement = parse(body)
             results = await services.settle.settle_all(settlement, principal)
             if any(results):
-                watch.in_part(request, settlement.items, results)
+                watch.in_part(request.scope, settlement.items, results)
             return settle_response(settlement, results)
 
     @router.post("/ack", operation_id="acknowledge", tags=["settlements"])

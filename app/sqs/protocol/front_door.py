@@ -19,10 +19,11 @@ from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.request_body import drop_rest, read_sent_body, unpacked
 from app.http.exchange.responses import BytesResponse
-from app.http.protocol.short_way import ShortWay
+from app.http.protocol.short_way import ShortWays
 from app.sqs.calls.call_table import HANDLERS, RECEIVE
 from app.sqs.calls.receive_call import receive_message, received_result
 from app.sqs.calls.sqs_services import CallContext, SqsServices
+from app.sqs.protocol.body_sizes import BODY_BYTES_MAX, body_bytes_max_of
 from app.sqs.protocol.dialect import REQUEST_ID, AskedCall, Dialect, dialect_of
 from app.sqs.protocol.failures import sqs_error_of
 from app.sqs.protocol.input_faults import missing
@@ -31,7 +32,7 @@ from app.sqs.protocol.request_trace import request_trace_of
 from app.sqs.protocol.sqs_audit import OK, SqsAudit
 from app.sqs.protocol.sqs_callers_port import CallerClaims
 from app.sqs.protocol.sqs_request import TARGET, base_url_of, is_of_sqs, queue_url_of_path
-from app.sqs.protocol.sqs_route import ROUTES, UNKNOWN
+from app.sqs.protocol.sqs_route import ROUTES, UNKNOWN, unwatched
 from app.sqs.protocol.sqs_tracing import Do, SqsTracing
 from app.sqs.shapes import ReceiveMessageInput
 from app.sqs.signature.refused_sqs_caller import RefusedSqsCallerError
@@ -39,28 +40,16 @@ from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.errors import ServerError
 from cluster.model.sqs_queue import group_name_of
 
-BODY_BYTES_MAX = 4 * 1024 * 1024
-"""A request's messages have 1 MiB at most. Escaped for a form it is three times as much, and there is more to say."""
-
-
-SMALL_BYTES_MAX = 256 * 1024
-"""Of calls that bring no messages: what is in them is gone through before anybody looks at rights."""
-_WITH_MESSAGES = frozenset({"SendMessage", "SendMessageBatch"})
-
-
-def _unwatched(_scope: Scope, _receive: Receive, _status: int, _body: bytes) -> None:
-    """Which answers are refusals their status does not tell: `SqsAudit` does."""
-
 
 class SqsFrontDoor:
-    """`app.http.protocol.front_doors.FrontDoor`. `short_ways` are by URL: encoders before the same calls."""
+    """`app.http.protocol.front_doors.FrontDoor`. `short_ways` are encoders before the same calls."""
 
     def __init__(
         self,
         http: HttpServices,
         calls: SqsServices,
         claims: CallerClaims,
-        short_ways: Mapping[bytes, ShortWay] | None = None,
+        short_ways: ShortWays | None = None,
     ) -> None:
         self.short_ways = short_ways or {}
         self._http = http
@@ -69,7 +58,7 @@ class SqsFrontDoor:
         self._audit = SqsAudit(http)
         tracer = http.gateway.tracer
         self._tracing = None if tracer is None else SqsTracing(tracer)
-        self._observed = ObservedApplication(self._serve, metrics=http.metrics, on_refused=_unwatched)
+        self._observed = ObservedApplication(self._serve, metrics=http.metrics, on_refused=unwatched)
 
     def takes(self, scope: Scope) -> bool:
         return is_of_sqs(scope)
@@ -192,8 +181,9 @@ class SqsFrontDoor:
 
 def _check_size(operation: str, body: bytes) -> None:
     """Raises SqsError INVALID_PARAMETER_VALUE."""
-    if operation not in _WITH_MESSAGES and len(body) > SMALL_BYTES_MAX:
-        detail = f"The request has {len(body)} bytes. Calls that send no messages have {SMALL_BYTES_MAX} at most."
+    most = body_bytes_max_of(operation)
+    if len(body) > most:
+        detail = f"The request has {len(body)} bytes. Calls that send no messages have {most} at most."
         raise SqsError(SqsErrorCode.INVALID_PARAMETER_VALUE, detail)
 
 
@@ -206,7 +196,7 @@ class _Exchange:
         self.headers = RequestHeaders(self.request)
         self.dialect: Dialect = dialect_of(self.headers.get(TARGET.encode()), http.turns)
         self.request_id = new_request_id(http.gateway.entropy)
-        self.base_url = base_url_of(scope, self.headers.get(b"host"))
+        self.base_url = base_url_of(scope["scheme"], scope.get("server"), self.headers.get(b"host"))
         self.principal: Principal | None = None
 
     async def asked(self, body: bytes) -> AskedCall:

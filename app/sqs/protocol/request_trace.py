@@ -8,13 +8,13 @@ from app.sqs.messages.attribute_checks import TRACE_HEADER_BYTES_MAX
 from app.sqs.messages.trace_header import is_trace, trace_headers
 
 AMAZON_TRACE = b"x-amzn-trace-id"
-_NAMES = NAMES | {AMAZON_TRACE}
+TRACE_NAMES = NAMES | {AMAZON_TRACE}
 
 
 def request_trace_of(headers: Iterable[tuple[bytes, bytes]]) -> Mapping[str, str]:
     """What its messages get as headers where they say nothing themselves; nothing where it is of no trace. What is
     wrong counts as nothing, and so do several; where there are both, `traceparent` is taken."""
-    named = [header for header in headers if header[0] in _NAMES]
+    named = [header for header in headers if header[0] in TRACE_NAMES]
     if not named:
         return {}
     context = trace_context_of(named)

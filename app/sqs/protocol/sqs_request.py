@@ -34,7 +34,7 @@ def queue_url_of_path(scope: Scope, base_url: str) -> str | None:
     return None if path == "/" else base_url + path.removesuffix("/")
 
 
-def base_url_of(scope: Scope, host: str | None) -> str:
+def base_url_of(scheme: str, server: tuple[str, int | None] | None, host: str | None) -> str:
     """By which the client has called the server; `host` is the header of that name."""
-    authority = host or ":".join(map(str, scope.get("server") or ("localhost",)))
-    return f"{scope['scheme']}://{authority}"
+    authority = host or ":".join(map(str, server or ("localhost",)))
+    return f"{scheme}://{authority}"

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from starlette.types import Scope
+
 from app.http.description.needed_rights import Need, Needed, On
 from app.sqs.shapes import CALLS
 from cluster.model.action import Action
@@ -28,6 +30,10 @@ UNKNOWN = SqsRoute("sqs", "", Needed(()))
 def _route(operation: str, right: str) -> SqsRoute:
     on = On.ANYTHING if operation == "ListQueues" else On.TOPIC
     return SqsRoute(f"sqs/{operation}", f"sqs.{operation}", Needed((Need((Action(right),), on),)))
+
+
+def unwatched(_scope: Scope, _status: int, _body: bytes) -> None:
+    """Which answers of SQS are refusals their status does not tell: `SqsAudit` does."""
 
 
 ROUTES: Mapping[str, SqsRoute] = {operation: _route(operation, call.right) for operation, call in CALLS.items()}

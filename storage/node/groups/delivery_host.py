@@ -97,7 +97,7 @@ class DeliveryHost:
     def check_epochs(self, items: Iterable[SettleItem]) -> None:
         """Raises ServerError UNAVAILABLE for a receipt of a later leader epoch: this leader is over, and does not know
         yet."""
-        if any(item.leader_epoch > self._leadership.leader_epoch for item in items):
+        if max([item.leader_epoch for item in items], default=0) > self._leadership.leader_epoch:
             raise ServerError(
                 ProblemCode.UNAVAILABLE,
                 "A receipt is of a later leader than this one.",

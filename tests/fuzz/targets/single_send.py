@@ -1,4 +1,4 @@
-"""A single message by the short way, against the ordinary one."""
+"""A single message by the short parser, against that of all sends."""
 
 from app.http.parsing.send import parse_send
 from app.http.parsing.single import parse_single

@@ -6,11 +6,14 @@ import httpx2
 import pytest
 
 from app.auth.tokens import parse_token_table
+from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.http.description.openapi import _HEADERS
 from app.http.protocol.cross_origin import METHODS, REQUEST_HEADERS, cross_origin
 from app.http.protocol.web_guard import guard_of
+from app.processes.sqs_door import sqs_doors
 from tests.support.memory_gateway import MemoryWorld
+from tests.support.request_heads import head_of
 from tests.unit.app.conftest import client_of
 from tests.unit.app.http.test_rights_by_route import ROUTES
 
@@ -108,11 +111,14 @@ def test_all_that_calls_take_may_be_sent() -> None:
     assert {name.lower() for name in _HEADERS} <= {name.lower() for name in REQUEST_HEADERS}
 
 
-async def test_a_pages_send_is_left_to_the_application_which_tells_its_browser() -> None:
-    sends = create_server_app(MemoryWorld().gateway).single_sends
-    head = {b"content-length": b"20", b"content-type": b"application/json"}
-    assert sends.takes(head, None) is not None
-    assert sends.takes(head | {b"origin": SHOP.encode()}, None) is None
+async def test_a_pages_call_is_left_to_the_application_which_tells_its_browser() -> None:
+    ways = create_server_app(MemoryWorld().gateway, sqs_doors(Settings())).short_ways
+    for (method, path), way in ways.items():
+        headers = {b"content-length": b"20"} if method == b"POST" else {}
+        if path == b"/":
+            headers[b"x-amz-target"] = b"AmazonSQS.SendMessage"
+        assert way.takes(head_of(method, path, headers)) is not None
+        assert way.takes(head_of(method, path, headers | {b"origin": SHOP.encode()})) is None
 
 
 @pytest.mark.parametrize("fetch_site", [None, b"cross-site", b"same-site"])

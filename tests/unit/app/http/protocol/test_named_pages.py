@@ -10,7 +10,7 @@ from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.http.protocol.limited_protocol import LimitedHttpProtocol
 from app.http.protocol.named_pages import NamedPages
-from app.http.protocol.single_send_protocol import make_server_protocol
+from app.http.protocol.server_protocol import make_server_protocol
 from app.http.protocol.web_guard import guard_of
 from tests.support.http_protocol_client import MemoryTransport
 from tests.support.manual_clock import settle
@@ -30,7 +30,7 @@ def connect() -> Connect:
     def one(*origins: str) -> tuple[LimitedHttpProtocol, MemoryTransport]:
         pages = frozenset(origins)
         guard = guard_of(listens_on="127.0.0.1", allowed_hosts="", has_tokens=False, web_origins=pages)
-        protocol_class = make_server_protocol(SETTINGS, application.single_sends, guard, pages=NamedPages(origins))
+        protocol_class = make_server_protocol(SETTINGS, guard, application.short_ways, pages=NamedPages(origins))
         config = uvicorn.Config(application.asgi, http=protocol_class, lifespan="off", log_config=None)
         config.load()
         made = config.http_protocol_class(config=config, server_state=ServerState(), app_state={})

@@ -11,8 +11,8 @@ from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable, parse_token_table
 from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
-from app.http.protocol.single_send_protocol import SingleSendProtocol
-from app.http.protocol.single_sends import BODY_BYTES_MAX
+from app.http.protocol.server_protocol import ServerProtocol
+from app.http.protocol.single_sends import SINGLE_BYTES_MAX
 from cluster.errors import ServerError
 from tests.support.http_protocol_client import MemoryServer, MemoryTransport
 from tests.support.manual_clock import settle
@@ -36,7 +36,7 @@ class Rig:
         self.application = create_server_app(self.world.gateway)
         self.server = MemoryServer(self.application, settings)
 
-    def connect(self) -> tuple[SingleSendProtocol, MemoryTransport]:
+    def connect(self) -> tuple[ServerProtocol, MemoryTransport]:
         return self.server.connect()
 
     async def exchange(self, *parts: bytes) -> bytes:
@@ -91,13 +91,8 @@ async def test_it_may_come_in_two_pieces(rig: Rig, at: int) -> None:
     [
         post(BODY, b"idempotency-key: a"),
         post(BODY, b"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
-        post(b'{"queue":"orders","messages":[{"body":1}]}'),
-        post(b'{"queue":"orders","body":1,"acks":1}'),
-        post(b'{"queue":"orders","body":1,"dedupId":"x"}'),
-        post(b'{"queue":"other","body":1}'),
         post(b'"lines"', b"content-type: application/x-ndjson", target=b"/messages?queue=orders"),
         post(BODY, target=b"/messages?acks=all"),
-        post(b'{"queue":"orders","body":"' + b"x" * BODY_BYTES_MAX + b'"}'),
         post(BODY, version=b"1.0"),
     ],
 )
@@ -105,6 +100,22 @@ async def test_what_asks_for_more_goes_the_ordinary_way(rig: Rig, request_bytes:
     answer = await rig.exchange(request_bytes)
     assert answer[9:12] in {b"201", b"207", b"400"}
     assert rig.server.asgi_requests == 1
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        post(b'{"queue":"orders","messages":[{"body":1}]}'),
+        post(b'{"queue":"orders","body":1,"acks":1}'),
+        post(b'{"queue":"orders","body":1,"dedupId":"x"}'),
+        post(b'{"queue":"other","body":1}'),
+        post(b'{"queue":"orders","body":"' + b"x" * SINGLE_BYTES_MAX + b'"}'),
+    ],
+)
+async def test_what_has_to_wait_for_something_needs_a_task_and_no_application(rig: Rig, request_bytes: bytes) -> None:
+    answer = await rig.exchange(request_bytes)
+    assert answer[9:12] == b"201"
+    assert rig.server.asgi_requests == 0
 
 
 @pytest.mark.parametrize(
@@ -118,10 +129,10 @@ async def test_what_asks_for_more_goes_the_ordinary_way(rig: Rig, request_bytes:
         (post(b'{"queue":"orders","body":1,"partition":99}'), "PARTITION_NOT_FOUND"),
     ],
 )
-async def test_faults_are_told_by_the_application(rig: Rig, request_bytes: bytes, code: str) -> None:
+async def test_faults_are_told_as_by_the_application(rig: Rig, request_bytes: bytes, code: str) -> None:
     answer = await rig.exchange(request_bytes)
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == code
-    assert rig.server.asgi_requests == 1
+    assert rig.server.asgi_requests == 0
 
 
 async def test_pipelined_requests_are_answered_in_order(rig: Rig) -> None:
@@ -207,7 +218,7 @@ async def test_bodies_beyond_the_allowance_are_refused() -> None:
     rig = Rig(Settings(request_bytes_in_flight_max=16 * 1024 * 1024))
     await rig.exchange(post())
     rig.world.node.may_produce.clear()
-    body = b'{"queue":"orders","body":"' + b"x" * (BODY_BYTES_MAX - 28) + b'"}'
+    body = b'{"queue":"orders","body":"' + b"x" * (SINGLE_BYTES_MAX - 28) + b'"}'
     held = [rig.connect() for _ in range(16 * 1024 * 1024 // len(body))]
     for protocol, _ in held:
         protocol.data_received(post(body))
@@ -252,7 +263,7 @@ async def test_who_may_not_send_is_told_before_the_body_comes(path: str, token: 
     protocol.connection_lost(None)
 
 
-@pytest.mark.parametrize("length", [BODY_BYTES_MAX, 16 * 1024 * 1024])
+@pytest.mark.parametrize("length", [SINGLE_BYTES_MAX, 16 * 1024 * 1024])
 async def test_promised_bytes_are_not_held(length: int) -> None:
     """Far more is promised than the allowance has, and a byte of each has come."""
     rig = Rig(Settings(request_bytes_in_flight_max=16 * 1024 * 1024))
@@ -279,7 +290,7 @@ async def test_parts_beyond_the_share_are_refused_and_whole_bodies_taken() -> No
     """Many bodies that do not go on: one that comes in one piece is taken all the same, and so is an ack."""
     rig = Rig(Settings(request_bytes_in_flight_max=32 * 1024 * 1024))
     await rig.exchange(post())
-    body = b'{"queue":"orders","body":"' + b"x" * (BODY_BYTES_MAX - 28) + b'"}'
+    body = b'{"queue":"orders","body":"' + b"x" * (SINGLE_BYTES_MAX - 28) + b'"}'
     stalled = [rig.connect() for _ in range(300)]
     for protocol, _ in stalled:
         protocol.data_received(post(body)[:-1])
@@ -297,7 +308,7 @@ async def test_acknowledgements_have_an_allowance_of_their_own() -> None:
     rig = Rig(Settings(request_bytes_in_flight_max=16 * 1024 * 1024))
     await rig.exchange(post())
     rig.world.node.may_produce.clear()
-    body = b'{"queue":"orders","body":"' + b"x" * (BODY_BYTES_MAX - 28) + b'"}'
+    body = b'{"queue":"orders","body":"' + b"x" * (SINGLE_BYTES_MAX - 28) + b'"}'
     held = [rig.connect() for _ in range(16 * 1024 * 1024 // len(body))]
     for protocol, _ in held:
         protocol.data_received(post(body))

@@ -13,7 +13,7 @@ from app.http.application import create_server_app
 from app.http.exchange.http_services import HttpServices
 from app.http.protocol.front_doors import FrontDoor
 from app.http.protocol.web_guard import guard_of
-from app.sqs.protocol.front_door import SMALL_BYTES_MAX
+from app.sqs.protocol.body_sizes import SMALL_BYTES_MAX
 from tests.support.http_protocol_client import MemoryServer, read_answer
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld

@@ -7,8 +7,8 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from app.sqs.messages.outgoing_message import OutgoingMessage
+from app.sqs.protocol.body_sizes import BODY_BYTES_MAX
 from app.sqs.protocol.form import PARAMETERS_MAX
-from app.sqs.protocol.front_door import BODY_BYTES_MAX
 from app.sqs.sqs_error import SqsError, SqsErrorCode
 from cluster.errors import ServerError
 from cluster.ports.coordination import CoordinationError, OutcomeUnknownError

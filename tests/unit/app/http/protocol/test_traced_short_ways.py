@@ -1,15 +1,14 @@
-"""Single sends of a server that traces some of them."""
+"""Short ways of a server that traces some requests."""
 
 import pytest
 
 from app.http.application import create_server_app
-from app.http.protocol.single_sends import SingleSends
-from app.http.protocol.traced_single_sends import TracedSingleSends
+from app.http.exchange.http_services import HttpServices
 from app.services.send import SendService
 from tests.support.http_protocol_client import MemoryServer
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
-from tests.support.recorded_spans import RecordedSpans
+from tests.support.recorded_spans import SAMPLED, UNSAMPLED, RecordedSpans
 from tests.unit.app.http.protocol.test_single_sends import SETTINGS, post
 
 DRAWN, NOT_DRAWN = 0.0, 0.9
@@ -44,9 +43,14 @@ async def test_one_that_is_drawn_takes_the_long_way_and_is_drawn_for_once() -> N
 
 
 async def test_without_a_tracer_everything_is_of_the_classes_that_know_nothing_of_traces() -> None:
-    application = create_server_app(MemoryWorld(SETTINGS).gateway)
-    assert type(application.single_sends) is SingleSends
-    assert type(application.single_sends._send) is SendService
+    world = MemoryWorld(SETTINGS)
+    application = create_server_app(world.gateway)
+    assert {type(way).__name__ for way in application.short_ways.values()} == {
+        "ShortReceives",
+        "ShortSends",
+        "ShortSettlements",
+    }
+    assert type(HttpServices(world.gateway).send) is SendService
     assert type(application.asgi).__name__ == "DirectCalls"
 
 
@@ -56,5 +60,35 @@ async def test_none_or_all(sample_per_mille: int) -> None:
     assert len(spans.names) == server.asgi_requests == sample_per_mille // 1_000
 
 
-def test_the_short_way_of_both_differs_in_who_is_taken_only() -> None:
-    assert {name for name in vars(TracedSingleSends) if not name.startswith("__")} == {"takes"}
+CALLS = {
+    "receive orders": b"GET /messages?queue=orders HTTP/1.1\r\nhost: a\r\n%b\r\n",
+    "ack": b'POST /ack HTTP/1.1\r\nhost: a\r\ncontent-length: 15\r\n%b\r\n{"receipt":"r"}',
+    "send orders": b"POST /messages HTTP/1.1\r\nhost: a\r\ncontent-length: 42\r\n%b\r\n"
+    b'{"queue":"orders","messages":[{"body":1}]}',
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    ("header", "chances", "asgi_requests", "recorded"),
+    [
+        (b"", (NOT_DRAWN,), 0, 0),
+        (b"", (DRAWN, NOT_DRAWN), 1, 1),
+        (b"traceparent: %b\r\n" % SAMPLED.encode(), (NOT_DRAWN,), 1, 1),
+        (b"traceparent: %b\r\n" % UNSAMPLED.encode(), (DRAWN,), 1, 0),
+    ],
+)
+async def test_what_is_traced_goes_through_the_application(
+    name: str, header: bytes, chances: tuple[float, ...], asgi_requests: int, recorded: int
+) -> None:
+    spans = RecordedSpans(sample_per_mille=500, chances=chances)
+    world = MemoryWorld(SETTINGS, tracer=spans.tracer)
+    await world.topic("orders")
+    server = MemoryServer(create_server_app(world.gateway), SETTINGS)
+    protocol, transport = server.connect()
+    protocol.data_received(CALLS[name] % header)
+    await settle()
+    assert transport.written.startswith(b"HTTP/1.1 ")
+    assert (server.asgi_requests, len(spans.names)) == (asgi_requests, recorded)
+    transport.closed.set()
+    protocol.connection_lost(None)

@@ -1,0 +1,23 @@
+"""Receipts read together are what each is alone."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acklog.wire.identifiers import Receipt, parse_receipt, parse_receipts
+
+IDS = st.sampled_from(["0123456789abc", "zzzzzzzzzzzzz"])
+SMALL = st.sampled_from([0, 1, 12])
+WHOLE = st.builds(Receipt, IDS, SMALL, st.integers(0, 10**18 - 1), IDS, SMALL, SMALL, st.integers(1, 3)).map(str)
+DIGITS = st.sampled_from(["0", "00", "01", "", "-", "1-2", "9" * 18, "1" + "0" * 18, "²", "٣", " 1", "+1", "1_0"])
+NEAR = st.builds(lambda digits: f"r-0123456789abc-1-{digits}-0123456789abc-0-1-1", DIGITS)
+TEXTS = st.one_of(WHOLE, WHOLE, NEAR, st.text(max_size=6), st.none(), st.sampled_from(["\0", "\0\0", "\0001\0"]))
+
+
+@given(st.lists(TEXTS, max_size=12))
+def test_together_or_alone(texts: list[str | None]) -> None:
+    assert parse_receipts(texts) == [None if text is None else parse_receipt(text) for text in texts]
+
+
+def test_those_of_one_answer() -> None:
+    receipts = [Receipt("0123456789abc", 3, offset, "zzzzzzzzzzzzz", 0, 7, 1) for offset in range(1_000)]
+    assert parse_receipts([str(each) for each in receipts]) == receipts
