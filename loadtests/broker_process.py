@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import IO
 
 from loadtests.load import LoadFailedError
 
@@ -24,14 +25,7 @@ async def broker_process(
 ) -> AsyncIterator[int]:
     """Its pid. Raises LoadFailedError where it does not start."""
     with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdout=output,
-            stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, **(environment or {})},
-            user=user,
-            cwd=log.parent,
-        )
+        process = await _begin(command, output, log.parent, environment or {}, user)
     try:
         await _wait_for(port, process, log)
         yield process.pid
@@ -42,11 +36,33 @@ async def broker_process(
 async def run_once(command: Sequence[str], log: Path, *, user: str | None = None) -> None:
     """Raises LoadFailedError."""
     with log.open("ab") as output:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdout=output, stderr=asyncio.subprocess.STDOUT, user=user, cwd=log.parent
+        process = await _begin(command, output, log.parent, {}, user)
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            await process.wait()
+    except TimeoutError:
+        raise LoadFailedError(f"{command[0]} did not end within {START_TIMEOUT_S:.0f} s") from None
+    finally:
+        await _end(process)
+    if process.returncode != 0:
+        raise LoadFailedError(f"{command[0]} failed: {log.read_text(errors='replace')[-300:]}")
+
+
+async def _begin(
+    command: Sequence[str], output: IO[bytes], directory: Path, environment: Mapping[str, str], user: str | None
+) -> asyncio.subprocess.Process:
+    """Raises LoadFailedError where there is no such program."""
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, **environment},
+            user=user,
+            cwd=directory,
         )
-        if await process.wait() != 0:
-            raise LoadFailedError(f"{command[0]} failed: {log.read_text()[-300:]}")
+    except OSError as error:
+        raise LoadFailedError(f"{command[0]} cannot be run: {error.strerror}") from None
 
 
 async def _wait_for(port: int, process: asyncio.subprocess.Process, log: Path) -> None:

@@ -4,100 +4,83 @@ One broker runs at a time, by turns, and the load is the same compiled program f
 """
 
 import asyncio
-import statistics
-import tempfile
-from contextlib import AsyncExitStack
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from loadtests.load import LoadFailedError
 from loadtests.peers.brokers import all_peers
-from loadtests.peers.comparison import LoadProgram, PeerFigure, measure, syncs_per_send
+from loadtests.peers.comparison import LoadProgram
 from loadtests.peers.peer import Peer
-from loadtests.peers.scenarios import SCENARIOS, Figure, PeerScenario
-from loadtests.plan import share_cpus
-
-Figures = dict[str, dict[str, list[PeerFigure]]]
-"""By the scenario's title and the broker's kind, a figure a round."""
+from loadtests.peers.peer_run import PeerRun, write_peer_run
+from loadtests.peers.table import columns_of, rows_of
+from loadtests.peers.turns import Turns
+from loadtests.plan import Cpus, share_cpus
+from loadtests.results_file import describe_machine
 
 
 def main(
     programs: Annotated[Path, typer.Option(help="The folder that peers/install.sh has filled.")],
     brokers: Annotated[str, typer.Option(help="Their kinds, separated by commas; all by default.")] = "",
     rounds: Annotated[int, typer.Option(min=1, max=20, help="Each broker's turns.")] = 3,
-    seconds: Annotated[float, typer.Option(min=1, max=60, help="Of each scenario.")] = 5,
+    seconds: Annotated[int, typer.Option(min=1, max=60, help="Of each scenario.")] = 5,
     kafka_jars: Annotated[Path | None, typer.Option(help="Kafka's jars, as for make spark-bench.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Where all figures go.")] = None,
 ) -> None:
-    """Measure durable brokers beside each other."""
+    """Measure durable brokers beside each other. The exit code is 1 where something has no figure."""
     console = Console()
-    peers = [peer for peer in all_peers(kafka_jars) if not brokers or peer.kind in brokers.split(",")]
+    peers = chosen(all_peers(kafka_jars), brokers)
+    cpus, began = share_cpus(), monotonic()
+    run = PeerRun(
+        machine=describe_machine(cpus),
+        date=datetime.now(UTC).date().isoformat(),
+        rounds=rounds,
+        names={peer.kind: peer.name for peer in peers},
+        load_before=os.getloadavg()[0],
+    )
     try:
-        figures, syncs = asyncio.run(_run(peers, programs.resolve(), rounds, seconds, console))
-    except LoadFailedError as error:
-        console.print(f"[red]{error}")
-        raise typer.Exit(1) from None
-    console.print(_table(peers, figures, syncs))
-    if json_file is not None:
-        json_file.write_bytes(msgspec.json.format(msgspec.json.encode({"figures": figures, "syncsPerSend": syncs})))
+        asyncio.run(_measure(peers, programs.resolve(), cpus, seconds, run, console))
+    finally:
+        run = replace(run, seconds=monotonic() - began)
+        if json_file is not None:
+            write_peer_run(run, json_file)
+    table = Table(*columns_of(run), caption="medians; in brackets processor µs for each message")
+    for row in rows_of(run):
+        table.add_row(*row)
+    console.print(table)
+    for failure in run.failures:
+        console.print(f"[red]{escape(failure)}")
+    if run.failures:
+        raise typer.Exit(1)
 
 
-async def _run(
-    peers: list[Peer], programs: Path, rounds: int, seconds: float, console: Console
-) -> tuple[Figures, dict[str, float]]:
-    program = LoadProgram(programs, share_cpus())
-    figures: Figures = {scenario.title: {} for scenario in SCENARIOS}
-    syncs: dict[str, float] = {}
+def chosen(peers: list[Peer], kinds: str) -> list[Peer]:
+    """Raises BadParameter for a kind that is not there."""
+    if not kinds:
+        return peers
+    wanted = kinds.split(",")
+    known = [peer.kind for peer in peers]
+    unknown = [kind for kind in wanted if kind not in known]
+    if unknown:
+        raise typer.BadParameter(f"there is no broker {', '.join(unknown)}; there are {', '.join(known)}")
+    return [peer for peer in peers if peer.kind in wanted]
+
+
+async def _measure(peers: list[Peer], programs: Path, cpus: Cpus, seconds: int, run: PeerRun, console: Console) -> None:
     with Progress(console=console) as progress:
-        bar = progress.add_task("", total=rounds * len(peers))
-        for _ in range(rounds):
+        bar = progress.add_task("", total=run.rounds * len(peers))
+        turns = Turns(LoadProgram(programs, cpus), programs, seconds, run, progress, bar)
+        for _ in range(run.rounds):
             for peer in peers:
-                progress.update(bar, description=peer.name)
-                await _turn(peer, programs, program, seconds, figures, syncs)
-                progress.advance(bar)
-    return figures, syncs
-
-
-async def _turn(
-    peer: Peer, programs: Path, program: LoadProgram, seconds: float, figures: Figures, syncs: dict[str, float]
-) -> None:
-    """A broker that has stored nothing yet."""
-    async with AsyncExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="acklog-peers-")))
-        directory.chmod(0o755)  # some brokers run as users of their own
-        running = await stack.enter_async_context(peer.start(directory, programs))
-        for scenario in SCENARIOS:
-            if peer.settles or not scenario.settles:
-                figure = await measure(program, peer, running, scenario, seconds)
-                figures[scenario.title].setdefault(peer.kind, []).append(figure)
-        if peer.kind not in syncs:
-            syncs[peer.kind] = await syncs_per_send(program, peer, running, directory)
-
-
-def _table(peers: list[Peer], figures: Figures, syncs: dict[str, float]) -> Table:
-    table = Table("", *[peer.name for peer in peers], caption="medians; in brackets processor µs for each message")
-    for scenario in SCENARIOS:
-        by_peer = figures[scenario.title]
-        table.add_row(
-            f"{scenario.title}, {scenario.figure.value}", *[_cell(scenario, by_peer.get(peer.kind)) for peer in peers]
-        )
-    table.add_row("syncs a send, one connection", *[f"{syncs[peer.kind]:.2f}" for peer in peers])
-    return table
-
-
-def _cell(scenario: PeerScenario, turns: list[PeerFigure] | None) -> str:
-    if not turns:
-        return "–"
-    value = statistics.median(turn.value for turn in turns)
-    cpu_us = statistics.median(turn.cpu_us for turn in turns)
-    text = f"{value:,.0f}" if scenario.figure is Figure.RATE else f"{value:.1f}"
-    return f"{text} ({cpu_us:.3g})"
+                await turns.take(peer)
 
 
 if __name__ == "__main__":

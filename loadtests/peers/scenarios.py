@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 
+# Beyond the seconds that are measured: for connections, and for what is stored before it is received.
+STEP_LIMIT_S = 60.0
+
 
 class Figure(Enum):
     RATE = "messages/s"
@@ -26,8 +29,9 @@ class PeerScenario:
         return self.what in ("receive", "both")
 
     def options(self, seconds: float) -> list[str]:
+        """What the load is called with."""
         options = ["-scenario", self.what, "-connections", str(self.connections), "-batch", str(self.batch)]
-        options += ["-duration", f"{seconds:g}s"]
+        options += ["-duration", f"{seconds:g}s", "-limit", f"{seconds + STEP_LIMIT_S:g}s"]
         if self.messages:
             options += ["-messages", str(self.messages)]
         if self.rate:
@@ -41,8 +45,8 @@ SCENARIOS = (
     PeerScenario("send in tens", "send", Figure.RATE, 16, batch=10),
     PeerScenario("send in hundreds", "send", Figure.RATE, 16, batch=100),
     PeerScenario("send in thousands", "send", Figure.RATE, 8, batch=1000),
-    PeerScenario("receive and ack in tens", "receive", Figure.RATE, 16, batch=10, messages=100_000),
-    PeerScenario("receive and ack in thousands", "receive", Figure.RATE, 8, batch=1000, messages=400_000),
+    PeerScenario("receive and ack in tens", "receive", Figure.RATE, 16, batch=10, messages=20_000),
+    PeerScenario("receive and ack in thousands", "receive", Figure.RATE, 8, batch=1000, messages=60_000),
     PeerScenario("send, 1,000/s", "paced", Figure.P99, 16, rate=1000),
     PeerScenario("send to ack, 500/s", "both", Figure.P99, 16, rate=500),
 )

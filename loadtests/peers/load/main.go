@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-const runLimit = 5 * time.Minute
+// A broker's client may wait for ever for an answer: this much after the limit the program ends in any case.
+const limitGrace = 2 * time.Second
 
 var brokers = map[string]func(address string) Broker{
 	"acklog":   newAcklog,
@@ -44,6 +45,7 @@ func run() error {
 	flag.IntVar(&load.Messages, "messages", 100_000, "receive: stored before")
 	flag.IntVar(&load.Rate, "rate", 1000, "paced, both: messages a second")
 	flag.DurationVar(&load.Duration, "duration", 5*time.Second, "send, paced, both")
+	limit := flag.Duration("limit", 90*time.Second, "for all of it, with what is stored before")
 	flag.Parse()
 	makeBroker, isBroker := brokers[*kind]
 	do, isScenario := scenarios[*scenario]
@@ -53,7 +55,11 @@ func run() error {
 	if load.Connections < 1 || load.Batch < 1 || load.Rate < 1 || load.BodyBytes < stampLength || load.Messages < 1 {
 		return fmt.Errorf("numbers are from 1, --body-bytes from %d", stampLength)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	time.AfterFunc(*limit+limitGrace, func() {
+		fmt.Fprintf(os.Stderr, "%s on %s was not done within %s\n", *scenario, *kind, *limit)
+		os.Exit(1)
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
 	broker := makeBroker(*address)
 	if err := broker.Prepare(ctx); err != nil {

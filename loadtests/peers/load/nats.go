@@ -42,9 +42,9 @@ func (n *natsBroker) connect() (jetstream.JetStream, error) {
 	return jetstream.New(connection, jetstream.WithPublishAsyncMaxPending(10_000))
 }
 
-func (n *natsBroker) Sender(context.Context) (Sender, error) {
+func (n *natsBroker) Sender(ctx context.Context) (Sender, error) {
 	stream, err := n.connect()
-	return &natsSender{stream}, err
+	return &natsSender{stream, ctx}, err
 }
 
 func (n *natsBroker) Receiver(ctx context.Context) (Receiver, error) {
@@ -56,7 +56,10 @@ func (n *natsBroker) Receiver(ctx context.Context) (Receiver, error) {
 	return &natsReceiver{consumer, ctx}, err
 }
 
-type natsSender struct{ stream jetstream.JetStream }
+type natsSender struct {
+	stream jetstream.JetStream
+	ctx    context.Context
+}
 
 func (s *natsSender) Send(bodies [][]byte) error {
 	futures := make([]jetstream.PubAckFuture, len(bodies))
@@ -72,6 +75,8 @@ func (s *natsSender) Send(bodies [][]byte) error {
 		case <-future.Ok():
 		case err := <-future.Err():
 			return err
+		case <-s.ctx.Done():
+			return s.ctx.Err()
 		}
 	}
 	return nil
