@@ -89,7 +89,12 @@ async def syncs_per_send(program: LoadProgram, peer: Peer, running: RunningPeer,
     counting = SyncCount(running.pid, directory / "syncs")
     await counting.start()
     warm_up_s = 1.0  # of the load, whose sends are not among its result's
-    result = await program.run(
-        peer, running, ["-scenario", "send", "-connections", "1", "-duration", f"{_SYNCED_S:g}s"]
-    )
-    return await counting.stop() / (result.messages * (_SYNCED_S + warm_up_s) / _SYNCED_S)
+    try:
+        result = await program.run(
+            peer, running, ["-scenario", "send", "-connections", "1", "-duration", f"{_SYNCED_S:g}s"]
+        )
+    finally:
+        syncs = await counting.stop()
+    if not result.messages:
+        raise LoadFailedError(f"{peer.name}: one connection sent nothing in {_SYNCED_S:g} s")
+    return syncs / (result.messages * (_SYNCED_S + warm_up_s) / _SYNCED_S)
