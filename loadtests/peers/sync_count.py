@@ -8,9 +8,9 @@ from pathlib import Path
 from loadtests.load import LoadFailedError
 from loadtests.peers.process_tree import processes_of
 
-_CALLS = "fsync,fdatasync,sync_file_range,pwritev2"
+_CALLS = "fsync,fdatasync,sync_file_range"
 _ATTACHED_S = 1.0
-_TOTAL = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d*\s+(\d+)\s+(?:\d+\s+)?(?:fsync|fdatasync|pwritev2)$", re.MULTILINE)
+_TOTAL = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d*\s+(\d+)\s+(?:\d+\s+)?(?:fsync|fdatasync)$", re.MULTILINE)
 
 
 class SyncCount:
