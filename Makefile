@@ -14,7 +14,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-spark sqs-clients check demo cluster-demo spark-demo openapi sqs-shapes faults hostile fuzz availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
+.PHONY: help run test test-spark sqs-clients check demo cluster-demo spark-demo openapi sqs-shapes faults hostile fuzz availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench peers load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -84,6 +84,11 @@ failover-bench: $(VENV)/.dev-installed ## 1,000 partitions on nodes that are kil
 
 spark-bench: $(VENV)/.dev-installed ## how fast Spark reads topics, beside a bare client and Parquet (needs Java 17)
 	@$(BIN)/python -m loadtests.spark_bench $(ARGS)
+
+peers: $(VENV)/.dev-installed ## other durable brokers beside Acklog, into docs/benchmarks.md (ROUNDS=3, SECONDS=5, BROKERS=acklog,redis)
+	@bash loadtests/peers/install.sh build/peers
+	@$(BIN)/python -m loadtests.peers --programs build/peers --rounds $(or $(ROUNDS),3) --seconds $(or $(SECONDS),5) $(if $(BROKERS),--brokers $(BROKERS)) --json build/peers/results.json $(ARGS); \
+	  status=$$?; $(BIN)/python -m loadtests.peers.render build/peers/results.json && exit $$status
 
 load: $(VENV)/.dev-installed ## users against a server of their own (PROFILE=web|batch|workers|dashboards|mixed)
 	@$(BIN)/python -m loadtests.run_load --profile $(or $(PROFILE),mixed) $(ARGS)

@@ -117,7 +117,7 @@ async def _run(
         server = await stack.enter_async_context(acklog_server(directory, NO_CPUS))
         kafka = None
         if kafka_jars is not None:
-            kafka = await stack.enter_async_context(kafka_broker(kafka_jars, directory / "kafka"))
+            kafka = (await stack.enter_async_context(kafka_broker(kafka_jars, directory / "kafka"))).address
         bench = SparkBench(spark, server, directory, plan, report, kafka)
         if "small" in plan.scenarios:
             await reads(bench, await fill(bench, plan.small))
