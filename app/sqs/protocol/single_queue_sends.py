@@ -4,7 +4,7 @@ It is an encoder before the same calls as the front door's. What it does not tak
 it.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -20,7 +20,7 @@ from app.sqs.calls.sqs_services import QueueAddresses
 from app.sqs.messages.outgoing_message import OutgoingMessage, SentMessage
 from app.sqs.protocol.dialect import JSON_TYPE, REQUEST_ID, JsonDialect
 from app.sqs.protocol.failures import sqs_error_of
-from app.sqs.protocol.json_input import TARGET_PREFIX
+from app.sqs.protocol.json_input import TARGET_PREFIX, parse_json
 from app.sqs.protocol.request_id import new_request_id
 from app.sqs.protocol.sqs_audit import OK
 from app.sqs.protocol.sqs_route import ROUTES
@@ -35,7 +35,6 @@ _DIALECT = JsonDialect(f"{TARGET_PREFIX}{SEND}")
 _CONTENT_TYPE = (b"content-type", JSON_TYPE.encode())
 _NOT_STORED = (b"cache-control", b"no-store")
 _REQUEST_ID = REQUEST_ID.encode()
-_decode = msgspec.json.Decoder(SendMessageInput).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -71,12 +70,12 @@ class SingleQueueSends:
         where that cannot be begun: the hold is the caller's as before."""
         try:
             return self._is_begun(body, hold, answer)
-        except (SqsError, ServerError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (SqsError, ServerError):
             return False
 
     def _is_begun(self, body: bytes, hold: Hold, answer: Answer) -> bool:
         """Raises what decoding and the services do."""
-        asked = _decode(body)
+        asked = cast(SendMessageInput, parse_json(SEND, body))
         if asked.queue_url is None:
             return False
         queue = self._sends.queues.standing(self._sends.names.name_of_url(asked.queue_url))
