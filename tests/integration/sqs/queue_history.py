@@ -104,6 +104,11 @@ class QueueHistory:
             return self._acknowledged - self._deleted
 
     @property
+    def undone_count(self) -> int:
+        """About so many are there."""
+        return len(self._acknowledged) - len(self._deleted)
+
+    @property
     def acknowledged_count(self) -> int:
         return len(self._acknowledged)
 

@@ -17,6 +17,8 @@ from tests.support.waiting import wait_until
 
 PATIENCE_S = 90
 PAUSE_S = 0.5
+UNDONE_MAX = 500
+"""Who sends waits for who consumes, and so the end of a run does not depend on how long it was."""
 SERVER_FAULTS_FROM = 500
 NOT_TEXT = "\x0c"
 """A body that no queue takes."""
@@ -60,15 +62,22 @@ class QueueLoad:
             self._has_sent_enough.set()
             for thread in producing:
                 thread.join()
-            wait_until(
-                lambda: self._crashes or not self.history.missing(), seconds=PATIENCE_S, what="all to be consumed"
-            )
+            self._await_all_consumed()
         finally:
             self._has_sent_enough.set()
             self._is_over.set()
             for thread in (*producing, *consuming):
                 thread.join()
         assert not self._crashes, self._crashes
+
+    def _await_all_consumed(self) -> None:
+        try:
+            wait_until(
+                lambda: self._crashes or not self.history.missing(), seconds=PATIENCE_S, what="all to be consumed"
+            )
+        except AssertionError as error:
+            missing = sorted(self.history.missing())
+            raise AssertionError(f"{error}: {len(missing)} are missing, among them {missing[:5]}") from None
 
     def progress(self, sends: int) -> None:
         """Wait until so many more messages were acknowledged."""
@@ -99,12 +108,17 @@ class QueueLoad:
     def _produce_singly(self, group: str) -> None:
         """One after the other; every seventh is sent once more although it is known to be there."""
         for number in itertools.count():
+            self._await_consumers()
             if self._has_sent_enough.is_set():
                 return
             body = body_of(group, number)
             self._until_sent(body, group)
             if self._is_fifo and number % 7 == 0:
                 self._until_sent(body, group)
+
+    def _await_consumers(self) -> None:
+        while self.history.undone_count > UNDONE_MAX and not self._has_sent_enough.is_set():
+            self._is_over.wait(PAUSE_S)
 
     def _until_sent(self, body: str, group: str) -> None:
         while not self._is_over.is_set():
@@ -119,6 +133,7 @@ class QueueLoad:
     def _produce_batches(self, groups: Sequence[str]) -> None:
         """One of each group in a batch, and one among them that is wrong."""
         for number in itertools.count():
+            self._await_consumers()
             missing = {group: body_of(group, number) for group in groups}
             while missing and not self._is_over.is_set():
                 missing = self._send_batch(missing, number)
