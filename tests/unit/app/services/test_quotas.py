@@ -57,8 +57,13 @@ async def test_a_seconds_worth_goes_through_at_once(
     client: httpx2.AsyncClient, world: MemoryWorld, per_second: int
 ) -> None:
     await client.put("/topics/orders", json={"config": {"sendMessagesPerSecond": per_second}})
+    loop = asyncio.get_running_loop()
+    began = loop.time()
     sends = [client.post("/messages", json={"queue": "orders", "body": each}) for each in range(per_second + 3)]
-    assert sorted(each.status_code for each in await asyncio.gather(*sends)) == [201] * per_second + [429] * 3
+    statuses = [each.status_code for each in await asyncio.gather(*sends)]
+    since = int((loop.time() - began) * per_second)  # so many more where the machine is slow
+    assert set(statuses) <= {201, 429}
+    assert per_second <= statuses.count(201) <= per_second + since
 
 
 async def test_without_a_quota_nobody_is_asked(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
