@@ -29,14 +29,16 @@ type Load struct {
 
 // Result is printed as JSON. Rates are messages a second, latencies milliseconds from when a message was to be sent.
 type Result struct {
-	Scenario   string  `json:"scenario"`
-	Messages   int64   `json:"messages"`
-	Seconds    float64 `json:"seconds"`
-	PerSecond  float64 `json:"perSecond"`
-	P50Ms      float64 `json:"p50Ms,omitempty"`
-	P99Ms      float64 `json:"p99Ms,omitempty"`
-	StartedNs  int64   `json:"startedNs"`
-	FinishedNs int64   `json:"finishedNs"`
+	Scenario string `json:"scenario"`
+	Messages int64  `json:"messages"`
+	// AllMessages were sent with those of the warm-up, and the last one of each connection.
+	AllMessages int64   `json:"allMessages,omitempty"`
+	Seconds     float64 `json:"seconds"`
+	PerSecond   float64 `json:"perSecond"`
+	P50Ms       float64 `json:"p50Ms,omitempty"`
+	P99Ms       float64 `json:"p99Ms,omitempty"`
+	StartedNs   int64   `json:"startedNs"`
+	FinishedNs  int64   `json:"finishedNs"`
 }
 
 func resultOf(scenario string, messages int64, started, finished time.Time, latencies *Latencies) Result {
@@ -59,7 +61,7 @@ func send(ctx context.Context, broker Broker, load Load) (Result, error) {
 	}
 	started := time.Now().Add(warmUp)
 	finished := started.Add(load.Duration)
-	var sent atomic.Int64
+	var sent, all atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for _, sender := range senders {
 		group.Go(func() error {
@@ -68,6 +70,7 @@ func send(ctx context.Context, broker Broker, load Load) (Result, error) {
 				if err := sender.Send(batch); err != nil {
 					return err
 				}
+				all.Add(int64(load.Batch))
 				now := time.Now()
 				if now.After(finished) {
 					return nil
@@ -80,7 +83,9 @@ func send(ctx context.Context, broker Broker, load Load) (Result, error) {
 		})
 	}
 	err = group.Wait()
-	return resultOf("send", sent.Load(), started, finished, nil), err
+	result := resultOf("send", sent.Load(), started, finished, nil)
+	result.AllMessages = all.Load()
+	return result, err
 }
 
 // receive takes and settles what was stored before, until all of it is done.
