@@ -7,6 +7,7 @@ import uPlot from "../vendor/uplot.js";
 
 const HEIGHT = 190;
 const SPAN_MIN_S = 60;
+const clock = uPlot.fmtDate("{HH}:{mm}:{ss}");
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const systemColours = new Store(systemIsDark.matches);
 systemIsDark.addEventListener("change", (event) => systemColours.set(event.matches));
@@ -62,11 +63,16 @@ function optionsOf(lines, show, width) {
       y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.15)] },
     },
     axes: [
-      { ...axis, values: "{HH}:{mm}:{ss}", space: 90, size: 28, grid: { show: false } },
+      { ...axis, values: (_plot, times) => times.map(clockOf), space: 90, size: 28, grid: { show: false } },
       { ...axis, values: (_plot, values) => values.map(show), size: 56, space: 34 },
     ],
     series: [{}, ...lines.map((each) => ({ label: each.title, stroke: colour(each.colour), width: 2, points: { show: false } }))],
   };
+}
+
+/** Before there is anything to draw, the axis is one of no time. */
+function clockOf(time) {
+  return time > SPAN_MIN_S ? clock(new Date(time * 1000)) : "";
 }
 
 function spoken(values, show) {
