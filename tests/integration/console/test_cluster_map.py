@@ -31,7 +31,7 @@ def cluster(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactor
     tokens = directory / "tokens.toml"
     tokens.write_text(TOKENS)
     options = RealClusterOptions(
-        nodes=3,
+        nodes=4,
         gateways=1,
         etcd_members=1,
         node_environment={"ACKLOG_RACK": RACK},
@@ -54,10 +54,10 @@ def test_nodes_stand_in_their_racks(cluster: RealCluster, open_page: OpenPage) -
     page.keyboard.press("g")
     page.keyboard.press("c")
     rack = page.get_by_role("region", name=f"Rack {RACK}")
-    expect(rack.get_by_role("listitem")).to_have_count(3)
-    expect(rack.get_by_text("live", exact=True)).to_have_count(3)
+    expect(rack.get_by_role("listitem")).to_have_count(4)
+    expect(rack.get_by_text("live", exact=True)).to_have_count(4)
     expect(rack.get_by_text("controller", exact=True)).to_have_count(1)
-    expect(page.get_by_text("3 of 3")).to_be_visible()
+    expect(page.get_by_text("4 of 4")).to_be_visible()
     watched.assert_clean()
 
 
@@ -82,7 +82,7 @@ def test_a_node_is_drained_once_it_was_seen_what_moves(cluster: RealCluster, ope
 
 def test_what_has_nowhere_to_go_is_said_before(cluster: RealCluster, open_page: OpenPage) -> None:
     with Client(cluster.gateway_urls[0], token=BOSS) as client:
-        client.topics.create("everywhere", partitions=2, replication_factor=3)
+        client.topics.create("everywhere", partitions=2, replication_factor=4)
         page = open_page(cluster.gateway_urls[0], "#/cluster", token=BOSS).page
         page.get_by_role("button", name="Drain node 1 …").click()
         expect(page.get_by_text("2 partitions cannot be moved")).to_be_visible()

@@ -1,4 +1,4 @@
-"""What waits in a group for a person: parts of it that are paused, messages that are blocked, a move that may differ."""
+"""What waits in a group for a person: what is paused in part, what is blocked, and a move that may differ."""
 
 from collections.abc import Iterator
 from pathlib import Path
