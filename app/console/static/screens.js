@@ -1,5 +1,6 @@
 /** All screens, in the order of the navigation. One that has a key is in it. */
 
+import { cluster } from "./screens/cluster.js";
 import { group } from "./screens/group.js";
 import { groups } from "./screens/groups.js";
 import { message } from "./screens/message.js";
@@ -11,4 +12,4 @@ import { topic } from "./screens/topic.js";
 import { topics } from "./screens/topics.js";
 
 /** @type {import("./routing/matching.js").Screen[]} */
-export const SCREENS = [overview, topics, topic, messages, message, groups, group, tail, send];
+export const SCREENS = [overview, topics, topic, messages, message, groups, group, cluster, tail, send];

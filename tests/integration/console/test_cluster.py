@@ -1,40 +1,25 @@
 """The console of gateways of a cluster: the same page at each of them."""
 
-import asyncio
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
-from threading import Thread
 
 import pytest
 from playwright.sync_api import expect
 
 from acklog import Client
+from tests.integration.console.cluster_beside import cluster_beside
 from tests.integration.console.conftest import NARROW, WIDE, OpenPage
 from tests.support.etcd_binary import etcd_binary
-from tests.support.real_cluster import RealCluster, RealClusterOptions, running_real_cluster
+from tests.support.real_cluster import RealCluster, RealClusterOptions
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("console")]
 
-START_SECONDS = 240
 OPTIONS = RealClusterOptions(nodes=3, gateways=2, etcd_members=1)
 
 
 @pytest.fixture(scope="module")
 def cluster(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
-    """On a loop of its own, in a thread: the browser's has this one."""
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    stack = AsyncExitStack()
-    running = running_real_cluster(tmp_path_factory.mktemp("cluster"), etcd_binary(pytestconfig), OPTIONS)
-    try:
-        started = asyncio.run_coroutine_threadsafe(stack.enter_async_context(running), loop)
-        yield started.result(START_SECONDS)
-    finally:
-        asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(START_SECONDS)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(START_SECONDS)
-        loop.close()
+    with cluster_beside(tmp_path_factory.mktemp("cluster"), etcd_binary(pytestconfig), OPTIONS) as running:
+        yield running
 
 
 def test_a_topic_of_a_cluster(cluster: RealCluster, open_page: OpenPage) -> None:

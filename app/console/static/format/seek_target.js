@@ -25,6 +25,24 @@ export function seekBody(form, dryRun) {
   return `{"topic":${JSON.stringify(form.topic)},${partition}"to":${target(form)},"dryRun":${dryRun}}`;
 }
 
+/** Why it may go on elsewhere than a dry run showed, for people; empty where it does not depend on what happens meanwhile.
+ * @param {SeekForm["kind"]} kind */
+export function whyElsewhere(kind) {
+  if (kind === "relative") return "It counts from where the group is when it is moved: what is done meanwhile counts too.";
+  if (kind === "latest") return "What is sent until it is moved is passed over as well.";
+  if (kind === "time") return "What is sent or removed until it is moved may change which message is the first from that time on.";
+  if (kind === "earliest") return "What is removed until it is moved cannot be gone back to.";
+  return "";
+}
+
+/** In how many partitions a move came out otherwise than it was shown.
+ * @typedef {{partition: number, offset: number | null}[]} Places
+ * @param {Places} shown @param {Places} done */
+export function landedElsewhere(shown, done) {
+  const offsets = new Map(shown.map((each) => [each.partition, each.offset]));
+  return done.filter((each) => !each.problem && each.offset !== offsets.get(each.partition)).length;
+}
+
 function target(form) {
   if (form.kind === "time") return `{"time":${Date.parse(form.time)}}`;
   if (form.kind === "offset") return `{"offset":${BigInt(form.offset)}}`;

@@ -1,23 +1,21 @@
 /** One group: how far it is in each partition, its members, its settings; it is paused here, and moved. */
 
-import { html, useState } from "../view.js";
-import { Problem } from "../api/problem.js";
-import { useRight } from "../api/rights.js";
-import { change, get, path } from "../api/server.js";
+import { html } from "../view.js";
+import { get, path } from "../api/server.js";
 import { useAnswer } from "../api/use_answer.js";
 import { settingText } from "../format/setting.js";
 import { count } from "../format/number.js";
 import { duration, time } from "../format/time.js";
 import { Badge } from "../parts/badge.js";
-import { Button } from "../parts/button.js";
 import { HostileText } from "../parts/hostile_text.js";
 import { ProblemNotice } from "../parts/problem_notice.js";
 import { ScreenHead } from "../parts/screen_head.js";
 import { Table } from "../parts/table.js";
-import { say } from "../parts/toasts.js";
 import { Waiting } from "../parts/waiting.js";
 import { addressOf } from "../routing/route.js";
+import { GroupBlocked } from "./group_blocked.js";
 import { GroupMembers } from "./group_members.js";
+import { GroupPause } from "./group_pause.js";
 import { GroupSeek } from "./group_seek.js";
 
 const EVERY_MS = 3_000;
@@ -41,7 +39,7 @@ function GroupView({ names }) {
   const places = useAnswer((signal) => get(path`groups/${name}/offsets`, {}, signal), [name, "places"], { everyMs: EVERY_MS });
   const again = () => [group, places].forEach((each) => each.again());
   return html`<${ScreenHead} title=${name} trail=${[{ text: "Groups", href: addressOf(["groups"]) }]}>
-      ${group.answer && html`<${Pause} group=${group.answer} onDone=${again} />`}
+      ${group.answer && html`<${GroupPause} group=${group.answer} onDone=${again} />`}
       ${places.answer && html`<${GroupSeek} group=${name} places=${places.answer.offsets} onDone=${again} />`}
     <//>
     <${ProblemNotice} problem=${group.problem ?? places.problem} onAgain=${again} />
@@ -49,28 +47,10 @@ function GroupView({ names }) {
     ${places.answer && html`<${Figures} all=${places.answer} />`}
     <div class="cards">
       ${places.answer && html`<${Places} places=${places.answer.offsets} />`}
+      ${group.answer && mayBlock(group.answer, places.answer) && html`<${GroupBlocked} group=${name} onDone=${again} />`}
       ${group.answer?.mode === "exclusive" && html`<${GroupMembers} group=${name} />`}
       ${group.answer && html`<${Settings} group=${group.answer} />`}
     </div>`;
-}
-
-/** All of it: who pauses a topic or a partition of it does so by the API or the command. */
-function Pause({ group, onDone }) {
-  const right = useRight("manage", { group: group.name });
-  const [isWaiting, setIsWaiting] = useState(false);
-  const isPaused = group.paused.length > 0;
-  const turn = async () => {
-    setIsWaiting(true);
-    try {
-      await change("POST", isPaused ? path`groups/${group.name}/resume` : path`groups/${group.name}/pause`, {});
-      say(isPaused ? `${group.name} goes on.` : `${group.name} is paused: what is leased may still be settled.`);
-      onDone();
-    } catch (error) {
-      say(Problem.of(error).message, "bad");
-    }
-    setIsWaiting(false);
-  };
-  return html`<${Button} right=${right} why=${isWaiting ? "It is being asked for." : null} onClick=${turn}>${isPaused ? "Resume" : "Pause"}<//>`;
 }
 
 function Figures({ all }) {
@@ -110,6 +90,11 @@ function marks(each) {
     ${each.paused && html`<${Badge} kind="warn">paused<//>`}
     ${each.problem && html`<${Badge} kind="bad" title=${each.problem.detail}>${each.problem.code}<//>`}
   </span>`;
+}
+
+/** What was blocked before its setting changed stays so. */
+function mayBlock({ settings }, places) {
+  return settings.onExhausted === "block" || (places?.offsets.some((each) => each.blocked > 0) ?? false);
 }
 
 function age(ms) {

@@ -4,9 +4,9 @@ import { html, useState } from "../view.js";
 import { Problem } from "../api/problem.js";
 import { useRight } from "../api/rights.js";
 import { change, path } from "../api/server.js";
-import { count } from "../format/number.js";
+import { count, counted } from "../format/number.js";
 import { localField } from "../format/time.js";
-import { seekBody, seekFaults } from "../format/seek_target.js";
+import { landedElsewhere, seekBody, seekFaults, whyElsewhere } from "../format/seek_target.js";
 import { Badge } from "../parts/badge.js";
 import { Button } from "../parts/button.js";
 import { Dialog } from "../parts/dialog.js";
@@ -57,9 +57,10 @@ function SeekDialog({ group, topics, onDone, onClose }) {
     setProblem(null);
     try {
       const answer = await change("POST", path`groups/${group}/offsets`, seekBody(form, dryRun));
-      setOutcome(answer);
+      const elsewhere = dryRun ? 0 : landedElsewhere(outcome.partitions, answer.partitions);
+      setOutcome({ ...answer, elsewhere });
       if (!dryRun) onDone();
-      if (!dryRun && answer.failed === 0) {
+      if (!dryRun && answer.failed === 0 && elsewhere === 0) {
         say(`${group} is moved in ${form.topic}.`);
         onClose();
       }
@@ -71,9 +72,9 @@ function SeekDialog({ group, topics, onDone, onClose }) {
   return html`<${Dialog} title="Move the group" onClose=${onClose}>
     <${SeekFields} ...${{ form, set, faults, topics }} />
     <${ProblemNotice} problem=${problem} />
-    ${outcome && html`<${Outcome} outcome=${outcome} />`}
+    ${outcome && html`<${Outcome} outcome=${outcome} kind=${form.kind} />`}
     <div class="dialog-end">
-      <${Button} kind="quiet" onClick=${onClose}>Cancel<//>
+      <${Button} kind="quiet" onClick=${onClose}>${outcome && !outcome.dryRun ? "Close" : "Cancel"}<//>
       <${Button} kind=${outcome ? "plain" : "main"} right=${right} why=${why} onClick=${() => seek(true)}>Show what would be<//>
       <${Button} kind="danger" right=${right} why=${why ?? (outcome?.dryRun ? null : "First look at what would be.")} onClick=${() => seek(false)}>Move it<//>
     </div>
@@ -93,8 +94,14 @@ function SeekFields({ form, set, faults, topics }) {
   </div>`;
 }
 
-function Outcome({ outcome }) {
-  const said = outcome.dryRun ? "So it would be. Nothing is changed yet." : `${count(outcome.failed)} of its partitions could not be moved; the others are.`;
-  return html`<div role="status"><p>${said}</p></div>
+function Outcome({ outcome, kind }) {
+  return html`<div role="status"><p>${outcomeText(outcome)}</p></div>
+    ${outcome.dryRun && whyElsewhere(kind) && html`<p class="hint">Where it lands may differ. ${whyElsewhere(kind)}</p>`}
     <${Table} caption="Where it would go on" columns=${OUTCOME} rows=${outcome.partitions} keyOf=${(each) => each.partition} pageSize=${10} />`;
+}
+
+function outcomeText({ dryRun, failed, elsewhere }) {
+  if (dryRun) return "So it would be. Nothing is changed yet.";
+  const landed = elsewhere > 0 ? ` In ${counted(elsewhere, "partition")} it landed elsewhere than it was shown, as things went on meanwhile.` : "";
+  return failed > 0 ? `${counted(failed, "partition")} could not be moved; the others are.${landed}` : `It is moved.${landed}`;
 }
