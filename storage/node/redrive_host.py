@@ -142,7 +142,9 @@ class RedriveHost:
         """The group has to be there for letters to be handled."""
         group = self._metadata.group_by_id(job.group_id)
         if group is not None:
-            await self._starts.start_at(group, partition, part.start, is_known=False)
+            # What lies before a letter that was chosen is still to be handled.
+            start = part.start if job.chosen is None else partition.host.readable_start
+            await self._starts.start_at(group, partition, start, is_known=False)
 
     async def _work(self, job: RedriveJob, part: LetterRange, runner: PartRunner) -> None:
         pace = LetterPace(job.rate_of(part), self._settings)

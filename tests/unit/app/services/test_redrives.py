@@ -71,6 +71,17 @@ def test_some_letters_by_filter_and_by_id() -> None:
     with_letters(main)
 
 
+def test_letters_before_the_first_that_is_chosen_stay() -> None:
+    async def main(box: LetterBox, cluster: Cluster) -> None:
+        ids = await box.put(*range(6), partition=0)
+        found = await box.finished(await box.start(messageIds=[ids[4]]))  # of a group that has read none so far
+        assert (found["moved"], await box.bodies("orders")) == (1, Counter([4]))
+        assert await box.unhandled() == 5
+        assert (await box.finished(await box.start()))["moved"] == 5
+
+    with_letters(main)
+
+
 def test_what_nobody_knows_the_source_of_stays() -> None:
     async def main(box: LetterBox, cluster: Cluster) -> None:
         await box.put(1, source="nowhere")
