@@ -2,6 +2,7 @@
 
 import { group } from "./screens/group.js";
 import { groups } from "./screens/groups.js";
+import { letters } from "./screens/letters.js";
 import { message } from "./screens/message.js";
 import { messages } from "./screens/messages.js";
 import { overview } from "./screens/overview.js";
@@ -11,4 +12,4 @@ import { topic } from "./screens/topic.js";
 import { topics } from "./screens/topics.js";
 
 /** @type {import("./routing/matching.js").Screen[]} */
-export const SCREENS = [overview, topics, topic, messages, message, groups, group, tail, send];
+export const SCREENS = [overview, topics, topic, messages, message, groups, group, letters, tail, send];

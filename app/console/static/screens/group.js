@@ -41,6 +41,7 @@ function GroupView({ names }) {
   const places = useAnswer((signal) => get(path`groups/${name}/offsets`, {}, signal), [name, "places"], { everyMs: EVERY_MS });
   const again = () => [group, places].forEach((each) => each.again());
   return html`<${ScreenHead} title=${name} trail=${[{ text: "Groups", href: addressOf(["groups"]) }]}>
+      <a class="button plain" href=${addressOf(["groups", name, "letters"])}>Dead letters</a>
       ${group.answer && html`<${Pause} group=${group.answer} onDone=${again} />`}
       ${places.answer && html`<${GroupSeek} group=${name} places=${places.answer.offsets} onDone=${again} />`}
     <//>
