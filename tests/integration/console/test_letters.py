@@ -10,6 +10,7 @@ from tests.integration.console.conftest import NARROW, WIDE, OpenPage
 from tests.integration.console.test_everywhere import serious_faults
 from tests.integration.console.test_groups import BOSS, TOKENS
 from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("console")]
 
@@ -33,13 +34,15 @@ def let_die(server: ServerProcess, topic: str, count: int = 3) -> None:
     for number in range(count):
         server.request("POST", "/messages", {"queue": topic, "body": number}, headers=BOSS)
     got = server.request("GET", f"/messages?queue={topic}&group={group}&max={count}", headers=BOSS).document
-    receipts = [each["receipt"] for each in got["messages"]]
-    body = {"receipts": receipts, "reason": REASON, "delaySeconds": 0}
-    assert server.request("POST", "/nack", body, headers=BOSS).status == 200
+    for each in got["messages"]:
+        body = {"receipt": each["receipt"], "reason": REASON, "delaySeconds": 0}
+        assert server.request("POST", "/nack", body, headers=BOSS).status == 200
     letters = f"/topics/{topic}.{group}.dlq/partitions/0/records?offset=0"
-    server.wait_until(
-        lambda: len(server.request("GET", letters, headers=BOSS).document.get("records", [])) == count
-    )
+
+    def are_there() -> bool:
+        return len(server.request("GET", letters, headers=BOSS).document.get("records", [])) == count
+
+    wait_until(are_there, seconds=20, what="all are dead letters")
 
 
 def test_letters_are_sent_back(guarded: ServerProcess, open_page: OpenPage) -> None:
@@ -97,4 +100,5 @@ def test_who_only_looks_sends_nothing_back(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     page.screenshot(path=f"/tmp/letters-{colours}.png")
     watcher = open_page(guarded.base_url, place, token="watcher-secret-of-16").page
+    expect(watcher.get_by_role("alert").first).to_contain_text("receive")
     expect(watcher.get_by_role("button", name="Send all back …")).to_have_count(0)

@@ -19,6 +19,7 @@ import { Waiting } from "../parts/waiting.js";
 import { addressOf } from "../routing/route.js";
 import { GroupMembers } from "./group_members.js";
 import { GroupSeek } from "./group_seek.js";
+import { SettingChange } from "./setting_change.js";
 
 const EVERY_MS = 3_000;
 
@@ -51,7 +52,7 @@ function GroupView({ names }) {
     <div class="cards">
       ${places.answer && html`<${Places} places=${places.answer.offsets} />`}
       ${group.answer?.mode === "exclusive" && html`<${GroupMembers} group=${name} />`}
-      ${group.answer && html`<${Settings} group=${group.answer} />`}
+      ${group.answer && html`<${Settings} group=${group.answer} onDone=${again} />`}
     </div>`;
 }
 
@@ -94,9 +95,9 @@ function Places({ places }) {
   </section>`;
 }
 
-function Settings({ group }) {
+function Settings({ group, onDone }) {
   return html`<section class="card" aria-label="Settings">
-    <div class="card-head"><h2>Settings</h2></div>
+    <div class="card-head"><h2>Settings</h2><${SettingChange} on=${{ group: group.name }} where=${path`groups/${group.name}`} member="settings" settings=${group.settings} onDone=${onDone} /></div>
     <dl class="facts">
       <div><dt>mode</dt><dd>${group.mode}</dd></div>
       ${Object.entries(group.settings).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd><${HostileText} text=${settingText(name, value)} /></dd></div>`)}
