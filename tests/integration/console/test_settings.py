@@ -60,11 +60,11 @@ def test_what_is_refused_is_said_at_its_field(guarded: ServerProcess, open_page:
     expect(page.get_by_label("maxAttempts")).to_have_attribute("aria-invalid", "true")
     assert setting(guarded, "/groups/billing", "settings", "maxAttempts") == 16
     page.get_by_label("maxAttempts").fill("7")
-    page.get_by_label("onExhausted").select_option("block")
+    page.get_by_label("onExpired").select_option("deadLetter")
     apply(page)
     expect(page.get_by_text("2 settings changed.")).to_be_visible()
     assert setting(guarded, "/groups/billing", "settings", "maxAttempts") == 7
-    assert setting(guarded, "/groups/billing", "settings", "onExhausted") == "block"
+    assert setting(guarded, "/groups/billing", "settings", "onExpired") == "deadLetter"
 
 
 def test_who_only_looks_changes_no_setting(guarded: ServerProcess, open_page: OpenPage) -> None:
