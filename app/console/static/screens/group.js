@@ -17,6 +17,7 @@ import { GroupBlocked } from "./group_blocked.js";
 import { GroupMembers } from "./group_members.js";
 import { GroupPause } from "./group_pause.js";
 import { GroupSeek } from "./group_seek.js";
+import { SettingChange } from "./setting_change.js";
 
 const EVERY_MS = 3_000;
 
@@ -39,6 +40,7 @@ function GroupView({ names }) {
   const places = useAnswer((signal) => get(path`groups/${name}/offsets`, {}, signal), [name, "places"], { everyMs: EVERY_MS });
   const again = () => [group, places].forEach((each) => each.again());
   return html`<${ScreenHead} title=${name} trail=${[{ text: "Groups", href: addressOf(["groups"]) }]}>
+      <a class="button plain" href=${addressOf(["groups", name, "letters"])}>Dead letters</a>
       ${group.answer && html`<${GroupPause} group=${group.answer} onDone=${again} />`}
       ${places.answer && html`<${GroupSeek} group=${name} places=${places.answer.offsets} onDone=${again} />`}
     <//>
@@ -49,7 +51,7 @@ function GroupView({ names }) {
       ${places.answer && html`<${Places} places=${places.answer.offsets} />`}
       ${group.answer && mayBlock(group.answer, places.answer) && html`<${GroupBlocked} group=${name} onDone=${again} />`}
       ${group.answer?.mode === "exclusive" && html`<${GroupMembers} group=${name} />`}
-      ${group.answer && html`<${Settings} group=${group.answer} />`}
+      ${group.answer && html`<${Settings} group=${group.answer} onDone=${again} />`}
     </div>`;
 }
 
@@ -73,9 +75,9 @@ function Places({ places }) {
   </section>`;
 }
 
-function Settings({ group }) {
+function Settings({ group, onDone }) {
   return html`<section class="card" aria-label="Settings">
-    <div class="card-head"><h2>Settings</h2></div>
+    <div class="card-head"><h2>Settings</h2><${SettingChange} on=${{ group: group.name }} where=${path`groups/${group.name}`} member="settings" settings=${group.settings} onDone=${onDone} /></div>
     <dl class="facts">
       <div><dt>mode</dt><dd>${group.mode}</dd></div>
       ${Object.entries(group.settings).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd><${HostileText} text=${settingText(name, value)} /></dd></div>`)}

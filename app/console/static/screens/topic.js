@@ -16,6 +16,7 @@ import { ScreenHead } from "../parts/screen_head.js";
 import { Table } from "../parts/table.js";
 import { Waiting } from "../parts/waiting.js";
 import { addressOf } from "../routing/route.js";
+import { SettingChange } from "./setting_change.js";
 import { TopicReaders } from "./topic_readers.js";
 import { TopicSchedules } from "./topic_schedules.js";
 
@@ -43,7 +44,7 @@ function TopicView({ names }) {
     <//>
     <${ProblemNotice} problem=${problem} onAgain=${again} />
     ${!answer && !problem && html`<${Waiting} />`}
-    ${answer && html`<${Facts} topic=${answer} live=${watched.topics.get(name)} /><div class="cards"><${TopicReaders} topic=${name} groups=${watched.groups} time=${watched.time} /><${Partitions} topic=${answer} /><${TopicSchedules} topic=${name} /><${Settings} topic=${answer} /></div>`}`;
+    ${answer && html`<${Facts} topic=${answer} live=${watched.topics.get(name)} /><div class="cards"><${TopicReaders} topic=${name} groups=${watched.groups} time=${watched.time} /><${Partitions} topic=${answer} /><${TopicSchedules} topic=${name} /><${Settings} topic=${answer} onDone=${again} /></div>`}`;
 }
 
 function Facts({ topic, live }) {
@@ -68,9 +69,9 @@ function Partitions({ topic }) {
   </section>`;
 }
 
-function Settings({ topic }) {
+function Settings({ topic, onDone }) {
   return html`<section class="card" aria-label="Settings">
-    <div class="card-head"><h2>Settings</h2></div>
+    <div class="card-head"><h2>Settings</h2><${SettingChange} on=${{ topic: topic.name }} where=${path`topics/${topic.name}`} member="config" settings=${topic.config} onDone=${onDone} /></div>
     <dl class="facts">
       ${Object.entries(topic.config).map(([name, value]) => html`<div><dt>${name}</dt><dd><${HostileText} text=${settingText(name, value)} /></dd></div>`)}
       <div><dt>id</dt><dd class="mono">${topic.id}</dd></div>

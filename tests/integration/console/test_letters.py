@@ -1,0 +1,104 @@
+"""Dead letters: why they died, and that they are sent back, by whom may."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.integration.console.conftest import NARROW, WIDE, OpenPage
+from tests.integration.console.test_everywhere import serious_faults
+from tests.integration.console.test_groups import BOSS, TOKENS
+from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("console")]
+
+REASON = "<b>no such customer</b>"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    directory = tmp_path_factory.mktemp("letters")
+    tokens = Path(directory, "tokens.toml")
+    tokens.write_text(TOKENS)
+    with ServerProcess(directory / "data", directory / "log", options=("--tokens-file", str(tokens))) as server:
+        yield server
+
+
+def let_die(server: ServerProcess, topic: str, count: int = 3) -> None:
+    """So many messages of the group `billing-<topic>` become letters."""
+    group = f"billing-{topic}"
+    server.request("PUT", f"/topics/{topic}", {"partitions": 1}, headers=BOSS)
+    server.request("PUT", f"/groups/{group}", {"settings": {"maxAttempts": 1}}, headers=BOSS)
+    for number in range(count):
+        server.request("POST", "/messages", {"queue": topic, "body": number}, headers=BOSS)
+    got = server.request("GET", f"/messages?queue={topic}&group={group}&max={count}", headers=BOSS).document
+    for each in got["messages"]:
+        body = {"receipt": each["receipt"], "reason": REASON, "delaySeconds": 0}
+        assert server.request("POST", "/nack", body, headers=BOSS).status == 200
+    letters = f"/topics/{topic}.{group}.dlq/partitions/0/records?offset=0"
+
+    def are_there() -> bool:
+        return len(server.request("GET", letters, headers=BOSS).document.get("records", [])) == count
+
+    wait_until(are_there, seconds=20, what="all are dead letters")
+
+
+def test_letters_are_sent_back(guarded: ServerProcess, open_page: OpenPage) -> None:
+    let_die(guarded, "orders")
+    watched = open_page(guarded.base_url, "#/groups/billing-orders", token="boss-secret-of-16")
+    page = watched.page
+    page.get_by_role("link", name="Dead letters").click()
+    reasons = page.get_by_role("region", name="By reason")
+    expect(reasons.locator("tbody tr")).to_have_count(1)
+    expect(reasons.locator("tbody tr")).to_contain_text(REASON)
+    letters = page.get_by_role("region", name="Letters").locator("tbody tr")
+    expect(letters).to_have_count(3)
+    expect(page.get_by_role("button", name="Send chosen back …")).to_be_disabled()
+    page.get_by_label("Choose letter 0:1").check()
+    page.get_by_role("button", name="Send chosen back …").click()
+    expect(page.get_by_text("This sends 1 letter in")).to_be_visible()
+    page.get_by_role("button", name="Send back", exact=True).click()
+    jobs = page.get_by_role("region", name="Sent back").locator("tbody tr")
+    expect(jobs).to_have_count(1)
+    expect(jobs).to_contain_text("1 of 1")
+    expect(letters).to_have_count(2)
+    page.get_by_role("button", name="Send all back …").click()
+    page.get_by_role("button", name="Send back", exact=True).click()
+    expect(page.get_by_text("All dead letters are handled")).to_be_visible()
+    records = guarded.request("GET", "/topics/orders/partitions/0/records?offset=3", headers=BOSS).document["records"]
+    assert sorted(each["body"] for each in records) == [0, 1, 2]
+    watched.assert_clean()
+
+
+def test_a_slow_job_is_cancelled(guarded: ServerProcess, open_page: OpenPage) -> None:
+    let_die(guarded, "slow", count=90)
+    page = open_page(guarded.base_url, "#/groups/billing-slow/letters", token="boss-secret-of-16").page
+    page.get_by_role("button", name="Send all back …").click()
+    page.get_by_label("Letters a second").fill("0")
+    expect(page.get_by_role("button", name="Send back", exact=True)).to_be_disabled()
+    page.get_by_label("Letters a second").fill("1")
+    page.get_by_role("button", name="Send back", exact=True).click()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.get_by_role("region", name="Sent back").locator("tbody tr")).to_contain_text("cancelled")
+    [job] = guarded.request("GET", "/groups/billing-slow/redrive", headers=BOSS).document["jobs"]
+    assert job["state"] == "cancelled"
+    assert job["moved"] < 90
+
+
+@pytest.mark.parametrize(("size", "colours"), [(WIDE, "light"), (NARROW, "dark")], ids=["wide-light", "narrow-dark"])
+def test_who_only_looks_sends_nothing_back(
+    guarded: ServerProcess, open_page: OpenPage, size: tuple[int, int], colours: str
+) -> None:
+    topic = f"seen-{colours}"
+    let_die(guarded, topic)
+    place = f"#/groups/billing-{topic}/letters"
+    page = open_page(guarded.base_url, place, size=size, colours=colours, token="boss-secret-of-16").page
+    expect(page.get_by_role("region", name="Letters").locator("tbody tr")).to_have_count(3)
+    assert serious_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    page.screenshot(path=f"/tmp/letters-{colours}.png")
+    watcher = open_page(guarded.base_url, place, token="watcher-secret-of-16").page
+    expect(watcher.get_by_role("alert").first).to_contain_text("receive")
+    expect(watcher.get_by_role("button", name="Send all back …")).to_have_count(0)
