@@ -15,6 +15,7 @@ REQUEST_HEADERS = (
     "Authorization",
     "Content-Encoding",
     "Idempotency-Key",
+    "Last-Event-ID",
     "Producer-Epoch",
     "Producer-Id",
     "Producer-Sequence",
