@@ -27,16 +27,12 @@ logger = structlog.get_logger(__name__)
 EMPTY = "EMPTY"
 UNAVAILABLE = "UNAVAILABLE"
 SHUTTING_DOWN = "SHUTTING_DOWN"
-
 PATIENCE_MS = 1_000
 """How long one of several nodes may take to answer a request that does not wait."""
-
 SUSPICION_MS = 2_000
 """How long a node that took longer is left out while others answer."""
-
 ANSWER_MARGIN_MS = 250
 """What the nodes get on top of the wait, so that their answers, with their reasons, come first."""
-
 SLICE_MS = 500
 """What is acknowledged when it is sent, or may be asked for again, cannot be released: such a request waits at one node
 after the other."""
