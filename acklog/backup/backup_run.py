@@ -6,26 +6,22 @@ Nothing has to be remembered of a run that was killed: what it has copied is fou
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from acklog.backup.backup_error import BackupError
-from acklog.backup.backup_store import BackupStore
 from acklog.backup.content_file import FOLDER as CONTENT
 from acklog.backup.content_file import PartitionPlace
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.delayed_messages import DelayedMessages
 from acklog.backup.manifest import FOLDER as RUNS
 from acklog.backup.manifest import Manifest, TopicEntry, encode_manifest, manifest_name
-from acklog.backup.pace import BackupPace
 from acklog.backup.partition_backup import PartitionBackup
 from acklog.backup.run_id import run_id_at
 from acklog.backup.server_catalog import ServerCatalog
 from acklog.client import copy_calls
 from acklog.errors import TopicNotFound
-
-if TYPE_CHECKING:
-    from acklog.client.copies import Copies
 
 LEFT_OUT = (
     "tokens",
@@ -51,23 +47,13 @@ class _Cut(NamedTuple):
 
 
 class BackupRun:
-    """Of the topics whose names match one of the patterns. `now_ms` is wall-clock time; `advanced` is told of bytes
-    that were read."""
+    """Of the topics whose names match one of the patterns. `now_ms` is wall-clock time."""
 
-    def __init__(
-        self,
-        copies: "Copies",
-        store: BackupStore,
-        pace: BackupPace,
-        *,
-        server: str,
-        now_ms: Callable[[], int],
-        advanced: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._copies = copies
-        self._catalog = ServerCatalog(copies)
-        self._store = store
-        self._partitions = PartitionBackup(copies, store, pace, advanced=advanced)
+    def __init__(self, tools: CopyTools, *, server: str, now_ms: Callable[[], int]) -> None:
+        self._copies = tools.copies
+        self._catalog = ServerCatalog(tools.copies)
+        self._store = tools.store
+        self._partitions = PartitionBackup(tools)
         self._server = server
         self._now_ms = now_ms
         self._gone: list[str] = []

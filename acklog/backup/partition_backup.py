@@ -1,20 +1,13 @@
 """One partition, backed up: what is new of its log, up to where it was cut."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from acklog.backup.backup_error import BackupError
-from acklog.backup.backup_store import BackupStore
 from acklog.backup.chunk_chain import SEALED_BYTES, chunk_chain
 from acklog.backup.content_file import Chunk, PartitionPlace, chunk_of, groups_name, new_chunk
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.manifest import ChunkEntry, Gap, PartitionEntry
-from acklog.backup.pace import BackupPace
 from acklog.client import copy_calls
 from acklog.errors import LogDiverged, OffsetOutOfRange, RecordsCorrupt, TopicNotFound
 from acklog.wire.log_page import verified
-
-if TYPE_CHECKING:
-    from acklog.client.copies import Copies
 
 PAGE_BYTES = 8 * 1024 * 1024
 _REMOVED = "retention, or somebody, had removed it before it was read"
@@ -22,20 +15,10 @@ _CORRUPT = "the server could not read it"
 
 
 class PartitionBackup:
-    """`advanced` is told of bytes that were read."""
-
-    def __init__(
-        self,
-        copies: "Copies",
-        store: BackupStore,
-        pace: BackupPace,
-        *,
-        advanced: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._copies = copies
-        self._store = store
-        self._pace = pace
-        self._advanced = advanced
+    def __init__(self, tools: CopyTools) -> None:
+        self._tools = tools
+        self._copies = tools.copies
+        self._store = tools.store
         self._gaps: list[Gap] = []
 
     def take(self, topic: str, place: PartitionPlace, cut: copy_calls.PartitionCut) -> PartitionEntry:
@@ -86,8 +69,7 @@ class PartitionBackup:
                 self._note_gap(position, end, _CORRUPT)
                 break
             gathered += content
-            self._advanced(len(content))
-            self._pace.spend(len(content))
+            self._tools.moved(len(content))
             position = behind
             if len(gathered) >= SEALED_BYTES:
                 self._write(place, gathered, made)

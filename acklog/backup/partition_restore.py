@@ -1,39 +1,26 @@
 """One partition, restored: what of its log is not there yet, and what its groups had done."""
 
-from collections.abc import Callable, Container, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterator, Sequence
 
 from acklog.backup.backup_error import BackupError
-from acklog.backup.backup_store import BackupStore
 from acklog.backup.content_file import Chunk, check_chunk, check_content, chunk_of
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.manifest import PartitionEntry
-from acklog.backup.pace import BackupPace
 from acklog.backup.restore_plan import TopicPlan
 from acklog.client import copy_calls
 from acklog.wire.log_page import verified
-
-if TYPE_CHECKING:
-    from acklog.client.copies import Copies
 
 PAGE_BYTES = 8 * 1024 * 1024
 
 
 class PartitionRestore:
-    """`advanced` is told of bytes that were sent. Every call raises AcklogError, and BackupDamaged for a file that is
+    """Every call raises AcklogError, and BackupDamaged for a file that is
     not what it was: nothing of it is sent then."""
 
-    def __init__(
-        self,
-        copies: "Copies",
-        store: BackupStore,
-        pace: BackupPace,
-        *,
-        advanced: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._copies = copies
-        self._store = store
-        self._pace = pace
-        self._advanced = advanced
+    def __init__(self, tools: CopyTools) -> None:
+        self._tools = tools
+        self._copies = tools.copies
+        self._store = tools.store
 
     def fill(self, plan: TopicPlan, copy: PartitionEntry, *, end: int) -> int:
         """Append what is missing of a partition that ends at `end` by now. Where it ends then."""
@@ -42,7 +29,7 @@ class PartitionRestore:
             if chunk is None:
                 raise BackupError(f"{name} is no file of messages")
             if chunk.end <= end and plan.is_whole:
-                self._advanced(size_bytes)
+                self._tools.advanced(size_bytes)
                 continue
             content, is_cut = before(plan.until_ms, self._content(chunk))
             for page in pages(content):
@@ -74,8 +61,7 @@ class PartitionRestore:
             if reached <= end:
                 raise BackupError(f"partition {partition} of {plan.name} does not go on behind offset {end}")
             end = reached
-        self._advanced(len(page))
-        self._pace.spend(len(page))
+        self._tools.moved(len(page))
         return end
 
 

@@ -5,24 +5,19 @@ Nothing has to be remembered of one that was killed: the server says how far eac
 
 from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from acklog.backup.backup_error import BackupError
-from acklog.backup.backup_store import BackupStore
 from acklog.backup.content_file import FOLDER, check_content
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.delayed_batches import delayed_batches
 from acklog.backup.manifest import Manifest, PartitionEntry
-from acklog.backup.pace import BackupPace
 from acklog.backup.partition_restore import PartitionRestore, pages
 from acklog.backup.restore_plan import TopicPlan
 from acklog.client import copy_calls
 from acklog.client.call import segment
 from acklog.errors import GroupExists, ScheduleExists, TopicExists, TopicNotFound, TopicNotRestoring
-
-if TYPE_CHECKING:
-    from acklog.client.copies import Copies
 
 SCHEDULE = "schedule"
 
@@ -51,19 +46,11 @@ class RestoreOutcome(msgspec.Struct, rename="camel"):
 
 
 class RestoreRun:
-    def __init__(
-        self,
-        copies: "Copies",
-        store: BackupStore,
-        pace: BackupPace,
-        *,
-        now_ms: Callable[[], int],
-        advanced: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._copies = copies
-        self._store = store
+    def __init__(self, tools: CopyTools, *, now_ms: Callable[[], int]) -> None:
+        self._copies = tools.copies
+        self._store = tools.store
         self._now_ms = now_ms
-        self._partitions = PartitionRestore(copies, store, pace, advanced=advanced)
+        self._partitions = PartitionRestore(tools)
         self._kept_groups: list[str] = []
 
     def restore(self, manifest: Manifest, plans: Sequence[TopicPlan]) -> RestoreOutcome:

@@ -15,6 +15,7 @@ import pytest
 from acklog.backup.backup_error import BackupDamaged
 from acklog.backup.backup_run import BackupRun
 from acklog.backup.backup_set import BackupSet
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.directory_store import DirectoryStore
 from acklog.backup.manifest import Manifest
 from acklog.backup.pace import BackupPace
@@ -70,12 +71,12 @@ def now_ms() -> int:
 
 def back_up(copies: Copies, store: Any, *topics: str) -> Manifest:
     BackupSet(store).begin()
-    return BackupRun(copies, store, UNPACED, server="test", now_ms=now_ms).take(topics or ("*",))
+    return BackupRun(CopyTools(copies, store, UNPACED), server="test", now_ms=now_ms).take(topics or ("*",))
 
 
 def restore(copies: Copies, store: Any, manifest: Manifest, **options: Any) -> RestoreOutcome:
     plans = restore_plan(manifest, **options)
-    return RestoreRun(copies, store, UNPACED, now_ms=now_ms).restore(manifest, plans)
+    return RestoreRun(CopyTools(copies, store, UNPACED), now_ms=now_ms).restore(manifest, plans)
 
 
 def filled(client: Client, topic: str = "orders", *, messages: int = 60) -> None:
@@ -184,7 +185,7 @@ def test_what_an_earlier_run_has_is_not_read_again(
     read: list[int] = []
     first = back_up(client.copies, store, topic)
     client.send(topic, "more", partition=0)
-    run = BackupRun(client.copies, store, UNPACED, server="test", now_ms=now_ms, advanced=read.append)
+    run = BackupRun(CopyTools(client.copies, store, UNPACED, advanced=read.append), server="test", now_ms=now_ms)
     second = run.take([topic])
     sealed = {each.name for copy in first.topics[0].partitions for each in copy.chunks if each.size_bytes >= 2_000}
     assert sealed

@@ -6,6 +6,7 @@ import typer
 
 from acklog.backup.backup_run import BackupRun
 from acklog.backup.backup_set import BackupSet
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.opened_store import opened_store
 from acklog.backup.pace import BackupPace
 from acklog.command.arguments import YesOption
@@ -66,15 +67,8 @@ def take(
     store = opened_store(place)
     BackupSet(store).begin()
     with session.client() as client, session.output.progress("reading, bytes") as bar:
-        run = BackupRun(
-            client.copies,
-            store,
-            pace,
-            server=client.url,
-            now_ms=session.now_ms,
-            advanced=lambda size: bar.advance(size),
-        )
-        manifest = run.take(topics or ("*",))
+        tools = CopyTools(client.copies, store, pace, advanced=lambda size: bar.advance(size))
+        manifest = BackupRun(tools, server=client.url, now_ms=session.now_ms).take(topics or ("*",))
     session.output.show(manifest, *_taken(manifest))
     _warn(session, manifest)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.backup.backup_set import BackupSet
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.opened_store import opened_store
 from acklog.backup.restore_plan import WHOLE_MS, TopicPlan, restore_plan
 from acklog.backup.restore_run import RestoreRun
@@ -64,16 +65,14 @@ def restore(
     total = sum(chunk.size_bytes for plan in plans for copy in plan.copy.partitions for chunk in copy.chunks)
     with session.client() as client:
         if give_up:
-            quiet = RestoreRun(client.copies, store, pace, now_ms=session.now_ms)
+            quiet = RestoreRun(CopyTools(client.copies, store, pace), now_ms=session.now_ms)
             given_up = quiet.give_up(plans)
             session.output.show({"givenUp": given_up}, Sentence(f"Given up: {', '.join(given_up) or 'nothing'}."))
             return
         confirm(session, _question(plans, until_ms), is_yes=yes)
         with session.output.progress("restoring, bytes", total=total) as bar:
-            work = RestoreRun(
-                client.copies, store, pace, now_ms=session.now_ms, advanced=lambda size: bar.advance(size)
-            )
-            restored = work.restore(manifest, plans)
+            tools = CopyTools(client.copies, store, pace, advanced=lambda size: bar.advance(size))
+            restored = RestoreRun(tools, now_ms=session.now_ms).restore(manifest, plans)
     session.output.show(restored, *_views(restored))
 
 
