@@ -303,7 +303,8 @@ def test_up_to_a_time(client: Client, topic: str, tmp_path: Path) -> None:
     client.ack(list(client.receive(topic, group="billing", max_messages=10)))
     store = DirectoryStore(tmp_path / "backups")
     manifest = back_up(client.copies, store, topic)
-    restore(client.copies, store, manifest, names={topic: f"{topic}-before"}, until_ms=late_ms)
+    outcome = restore(client.copies, store, manifest, names={topic: f"{topic}-before"}, until_ms=late_ms)
+    assert [each.messages for each in outcome.topics] == [5]
     assert [body for *_, body in messages_of(client, f"{topic}-before")] == [0, 1, 2, 3, 4]
     assert positions_of(client, "billing", f"{topic}-before") == {0: (5, 0)}
 
@@ -326,7 +327,7 @@ def test_a_restore_is_given_up(client: Client, topic: str, tmp_path: Path) -> No
         restore(KilledCopies(client.copies, 4), store, manifest, names={topic: f"{topic}-back"})
     taken = run_command("backup", "take", str(tmp_path), "--topic", f"{topic}*", environment={"ACKLOG_URL": client.url})
     assert taken.exit_code == 1
-    assert f"The topic {topic}-back is being restored, and is not in the backup." in taken.stderr
+    assert f"The topic {topic}-back was being restored, and is not in the backup." in taken.stderr
     options = ("--run", manifest.run_id, "--as", f"{topic}={topic}-back", "--give-up", "--json")
     given_up = run_command("restore", str(tmp_path), *options, environment={"ACKLOG_URL": client.url})
     assert given_up.document == {"givenUp": [f"{topic}-back"]}
@@ -358,6 +359,47 @@ def test_what_is_removed_before_it_is_read_is_told(client: Client, topic: str, t
     [gap] = manifest.topics[0].partitions[0].gaps
     assert (gap.start, gap.end) == (0, 4)
     assert "removed" in gap.reason
+
+
+def test_messages_are_counted_that_are_there_and_gaps_are_told(client: Client, topic: str, tmp_path: Path) -> None:
+    filled(client, topic, messages=30)
+    copies = InterruptedCopies(
+        client.copies, "/partitions/0/records", lambda: client.topics.delete_before(topic, offsets={0: 4})
+    )
+    manifest = back_up(copies, DirectoryStore(tmp_path), topic)
+    found = len(messages_of(client, topic))
+    assert manifest.topics[0].messages == found == 26
+    listed = run_command("backup", "list", str(tmp_path))
+    assert " 26 " in listed.stdout
+    options = ("--as", f"{topic}={topic}-back", "--yes", "--json")
+    restored = run_command("restore", str(tmp_path), *options, environment={"ACKLOG_URL": client.url})
+    assert restored.document["topics"][0]["messages"] == found == len(messages_of(client, f"{topic}-back"))
+    assert restored.exit_code == 1
+    assert f"Missing from {topic} 0: 0 to 4, as retention" in restored.stderr
+    assert "the backup does not have 1 piece" in restored.stderr
+
+
+def test_later_runs_count_what_is_left_of_a_file_as_well(client: Client, topic: str, tmp_path: Path) -> None:
+    filled(client, topic, messages=30)
+    store = DirectoryStore(tmp_path)
+    back_up(client.copies, store, topic)
+    client.topics.delete_before(topic, offsets={0: 4})
+    assert back_up(client.copies, store, topic).topics[0].messages == 26
+
+
+def test_compacted_messages_are_not_counted(client: Client, topic: str, tmp_path: Path) -> None:
+    client.topics.create(topic, 1, cleanup_policy="compact")
+    for number in range(20):
+        client.send(topic, number, key=f"k{number % 3}")
+    compacted = run_command("topics", "compact", topic, "--wait", environment={"ACKLOG_URL": client.url})
+    assert compacted.exit_code == 0, compacted.stderr
+    found = len(messages_of(client, topic))
+    assert found == 3
+    store = DirectoryStore(tmp_path)
+    manifest = back_up(client.copies, store, topic)
+    assert manifest.topics[0].messages == found
+    outcome = restore(client.copies, store, manifest, names={topic: f"{topic}-back"})
+    assert outcome.topics[0].messages == found == len(messages_of(client, f"{topic}-back"))
 
 
 def test_no_file_that_is_damaged_is_restored(client: Client, topic: str, tmp_path: Path) -> None:

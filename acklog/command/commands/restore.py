@@ -10,9 +10,9 @@ from acklog.backup.opened_store import opened_store
 from acklog.backup.restore_plan import WHOLE_MS, TopicPlan, restore_plan
 from acklog.backup.restore_run import RestoreRun
 from acklog.command.arguments import YesOption
-from acklog.command.commands.backup import PaceOption, PlaceArgument, RunOption, pace_of
+from acklog.command.commands.backup import PaceOption, PlaceArgument, RunOption, pace_of, tell_missing
 from acklog.command.confirmation import confirm
-from acklog.command.failures import UsageError
+from acklog.command.failures import CommandError, UsageError
 from acklog.command.quantities import count_text
 from acklog.command.session import session_of
 from acklog.command.times import clock_text, parse_moment
@@ -60,7 +60,8 @@ def restore(
     backups.check()
     manifest = backups.run(run)
     until_ms = WHOLE_MS if until is None else parse_moment(until, now_ms=session.now_ms(), field="--until")
-    plans = restore_plan(manifest, topics=topics or ("*",), names=_names(names or []), until_ms=until_ms)
+    patterns = topics or ("*",)
+    plans = restore_plan(manifest, topics=patterns, names=_names(names or []), until_ms=until_ms)
     pace = pace_of(session, max_bytes_per_second)
     total = sum(chunk.size_bytes for plan in plans for copy in plan.copy.partitions for chunk in copy.chunks)
     with session.client() as client:
@@ -74,6 +75,9 @@ def restore(
             tools = CopyTools(client.copies, store, pace, advanced=lambda size: bar.advance(size))
             restored = RestoreRun(tools, now_ms=session.now_ms).restore(manifest, plans)
     session.output.show(restored, *_views(restored))
+    missing = tell_missing(session, manifest, restored.gaps, patterns)
+    if missing:
+        raise CommandError(f"the topics were restored, but the backup does not have {count_text(missing, 'piece')}")
 
 
 def _names(texts: list[str]) -> dict[str, str]:
@@ -96,7 +100,7 @@ def _question(plans: list[TopicPlan], until_ms: int) -> str:
 def _views(restored: "RestoreOutcome") -> list[View]:
     columns = [Column("topic"), Column("from"), Column("messages", align="right"), Column("id")]
     rows = [
-        [each.topic, each.source, "was there" if each.was_there else f"{each.messages:,}", each.topic_id]
+        [each.topic, each.source, "was there" if each.messages is None else f"{each.messages:,}", each.topic_id]
         for each in restored.topics
     ]
     views: list[View] = [Table(columns, rows, empty="There was nothing to restore.")]
