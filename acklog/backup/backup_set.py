@@ -126,7 +126,7 @@ class BackupSet:
             check_chunk(chunk, content)
 
     def prune(self, keep: int, *, dry_run: bool = False) -> Pruned:
-        """Remove all runs but the last `keep`, and the content that none of these needs.
+        """Remove all runs but the last `keep`, the content that none of these needs, and what killed runs were writing.
 
         Manifests go first: what is left of a pruning that was killed is content that nobody needs, and goes with the
         next one. Raises BackupDamaged, with nothing removed, where a manifest that stays cannot be read: nobody knows
@@ -138,6 +138,8 @@ class BackupSet:
         for run_id in staying:
             needed |= self.run(run_id).content_names().keys()
         unneeded = {name: size for name, size in self._store.sizes(CONTENT).items() if name not in needed}
+        for folder in (CONTENT, RUNS):
+            unneeded |= self._store.unfinished(folder)
         if not dry_run:
             for run_id in going:
                 self._store.remove(manifest_name(run_id))

@@ -164,6 +164,18 @@ def test_pruning_that_was_killed_leaves_what_the_next_one_takes(store: Directory
     assert BackupSet(store).verify()[0] == []
 
 
+def test_pruning_takes_what_killed_runs_were_writing(store: DirectoryStore, tmp_path: Path) -> None:
+    part = tmp_path / "content" / f"{TOPIC_ID}-0" / "x.batches.4711.part"
+    for path in (part, tmp_path / "runs" / "3.json.4712.part"):
+        path.write_bytes(b"half")
+    before = files(tmp_path)
+    assert BackupSet(store).prune(2, dry_run=True).files == 2
+    assert files(tmp_path) == before
+    assert BackupSet(store).prune(2).size_bytes == 8
+    assert not list(tmp_path.rglob("*.part"))
+    assert BackupSet(store).verify()[0] == []
+
+
 STRAY = "runs/notes.json"
 
 
