@@ -21,6 +21,11 @@ class TopicPlan(NamedTuple):
     until_ms: int
 
     @property
+    def whole_id(self) -> str:
+        """As `restore_id` is where there is no such time; else it begins so."""
+        return self.restore_id if self.is_whole else self.restore_id.rpartition("-")[0]
+
+    @property
     def is_whole(self) -> bool:
         return self.until_ms == WHOLE_MS
 

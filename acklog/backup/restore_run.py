@@ -17,7 +17,7 @@ from acklog.backup.partition_restore import FilledPartition, PartitionRestore, p
 from acklog.backup.restore_plan import TopicPlan
 from acklog.client import copy_calls
 from acklog.client.call import segment
-from acklog.errors import GroupExists, ScheduleExists, TopicExists, TopicNotFound, TopicNotRestoring
+from acklog.errors import GroupExists, ScheduleExists, TopicExists, TopicNotRestoring
 
 SCHEDULE = "schedule"
 _Filled = dict[int, FilledPartition]
@@ -74,19 +74,6 @@ class RestoreRun:
         ends = {name: {number: each.end for number, each in of.items()} for name, of in filled.items()}
         gaps = [gap for plan in plans for gap in plan.copy.gaps(ends.get(plan.name, {}))]
         return RestoreOutcome(manifest.run_id, topics, groups, self._kept_groups, gaps, manifest.left_out)
-
-    def give_up(self, plans: Sequence[TopicPlan]) -> list[str]:
-        """Throw away the topics that such a restore has begun and not finished. Their names."""
-        given_up = []
-        for plan in plans:
-            try:
-                state = self._copies.perform(copy_calls.look_at_restore(plan.name))
-            except TopicNotFound:
-                continue
-            if state.restoring and state.restore_id == plan.restore_id:
-                self._copies.perform(copy_calls.delete_topic(plan.name))
-                given_up.append(plan.name)
-        return given_up
 
     def _begin(self, plan: TopicPlan) -> copy_calls.RestoreState:
         document = {

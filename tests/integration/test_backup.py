@@ -324,13 +324,43 @@ def test_a_restore_is_given_up(client: Client, topic: str, tmp_path: Path) -> No
     store = DirectoryStore(tmp_path)
     manifest = back_up(client.copies, store, topic)
     with pytest.raises(ProcessKilled):
-        restore(KilledCopies(client.copies, 4), store, manifest, names={topic: f"{topic}-back"})
+        restore(KilledCopies(client.copies, 4), store, manifest, names={topic: f"{topic}-back"}, until_ms=now_ms())
     taken = run_command("backup", "take", str(tmp_path), "--topic", f"{topic}*", environment={"ACKLOG_URL": client.url})
     assert taken.exit_code == 1
     assert f"The topic {topic}-back was being restored, and is not in the backup." in taken.stderr
     options = ("--run", manifest.run_id, "--as", f"{topic}={topic}-back", "--give-up", "--json")
     given_up = run_command("restore", str(tmp_path), *options, environment={"ACKLOG_URL": client.url})
     assert given_up.document == {"givenUp": [f"{topic}-back"]}
+    with pytest.raises(TopicNotFound):
+        client.topics.get(f"{topic}-back")
+
+
+@pytest.mark.parametrize("damaged", ["runs", "backup.json", "all of it"])
+def test_a_restore_is_given_up_whose_backup_cannot_be_read(
+    client: Client, topic: str, tmp_path: Path, damaged: str
+) -> None:
+    filled(client, topic, messages=30)
+    store = DirectoryStore(tmp_path / "backups")
+    manifest = back_up(client.copies, store, topic)
+    for name in (f"{topic}-back", f"{topic}-beside"):
+        with pytest.raises(ProcessKilled):
+            restore(KilledCopies(client.copies, 4), store, manifest, names={topic: name}, until_ms=now_ms())
+    place = tmp_path / "backups"
+    victims = {"runs": f"runs/{manifest.run_id}.json", "backup.json": "backup.json"}
+    if damaged in victims:
+        (place / victims[damaged]).write_bytes(b"?")
+    else:
+        shutil.rmtree(place)
+    arguments = ("restore", str(place), "--topic", f"{topic}*", "--give-up")
+    unknown = run_command(*arguments, environment={"ACKLOG_URL": client.url})
+    assert unknown.exit_code == 1
+    assert f"acklog topics delete {topic}-back\n" in unknown.stderr
+    assert f"acklog topics delete {topic}-beside\n" in unknown.stderr
+    [command] = [line.partition(": acklog ")[2] for line in unknown.stderr.splitlines() if line.endswith("-beside")]
+    assert run_command(*command.split(), "--yes", environment={"ACKLOG_URL": client.url}).exit_code == 0
+    run = ("--run", manifest.run_id, "--json")
+    given_up = run_command(*arguments, *run, environment={"ACKLOG_URL": client.url})
+    assert given_up.document == {"givenUp": [f"{topic}-back"]}, given_up.stderr
     with pytest.raises(TopicNotFound):
         client.topics.get(f"{topic}-back")
 

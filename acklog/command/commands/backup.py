@@ -86,7 +86,7 @@ def take(
 def list_all(context: typer.Context, place: PlaceArgument) -> None:
     """List the runs in a place."""
     session = session_of(context)
-    backups = _known(place)
+    backups = known_backups(place)
     runs, damaged = backups.runs()
     columns = [
         Column("run"),
@@ -116,7 +116,7 @@ def list_all(context: typer.Context, place: PlaceArgument) -> None:
 def verify(context: typer.Context, place: PlaceArgument, run: RunOption = None) -> None:
     """Read whole backups, all runs or one, and say what is missing, damaged or in another's place."""
     session = session_of(context)
-    findings, files = _known(place).verify(run)
+    findings, files = known_backups(place).verify(run)
     columns = [Column("file"), Column("problem"), Column("runs")]
     rows = [[each.name, each.problem, ", ".join(each.runs)] for each in findings]
     views: list[View] = [Table(columns, rows)] if rows else []
@@ -137,7 +137,7 @@ def prune(
 ) -> None:
     """Remove all runs but the last ones, and the files that none of these needs. Let no backup run meanwhile."""
     session = session_of(context)
-    backups = _known(place)
+    backups = known_backups(place)
     plan = backups.prune(keep, dry_run=True)
     said = f"{count_text(len(plan.runs), 'run')} and {count_text(plan.files, 'file')} ({size_text(plan.size_bytes)})"
     if not dry_run:
@@ -147,7 +147,8 @@ def prune(
     session.output.show(plan, Sentence(f"{done} {said}.", "" if dry_run else "good"))
 
 
-def _known(place: str) -> BackupSet:
+def known_backups(place: str) -> BackupSet:
+    """Raises BackupError where there are none."""
     backups = BackupSet(opened_store(place))
     backups.check()
     return backups
