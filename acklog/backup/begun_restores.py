@@ -33,13 +33,18 @@ class BegunRestores:
 
     def all(self) -> list[BegunRestore]:
         """Those that the token may manage."""
-        return self.of(each["name"] for each in ServerCatalog(self._copies).topics() if each.get("restoring"))
+        found: list[BegunRestore] = []
+        for each in ServerCatalog(self._copies).topics():
+            if each.get("restoring"):
+                with suppress(Forbidden):
+                    found += self.of([each["name"]])
+        return found
 
     def of(self, topics: Iterable[str]) -> list[BegunRestore]:
         """Those of these topics; others are whole, or not there."""
         found = []
         for topic in topics:
-            with suppress(TopicNotFound, Forbidden):
+            with suppress(TopicNotFound):
                 state = self._copies.perform(copy_calls.look_at_restore(topic))
                 if state.restoring:
                     found.append(BegunRestore(topic, state.restore_id))

@@ -23,8 +23,8 @@ class FilledPartition(NamedTuple):
 
 
 class PartitionRestore:
-    """Every call raises AcklogError, and BackupDamaged for a file that is
-    not what it was: nothing of it is sent then."""
+    """Every call raises AcklogError, and BackupDamaged for a file that is not what it was: nothing of it is sent
+    then."""
 
     def __init__(self, tools: CopyTools) -> None:
         self._tools = tools
