@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 class BegunRestore(NamedTuple):
+    """The topic that the restore of that id fills."""
+
     topic: str
     restore_id: str
 
