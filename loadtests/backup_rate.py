@@ -18,6 +18,7 @@ from rich.table import Table
 
 from acklog.backup.backup_run import BackupRun
 from acklog.backup.backup_set import BackupSet
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.directory_store import DirectoryStore
 from acklog.backup.pace import BackupPace
 from acklog.backup.restore_plan import restore_plan
@@ -100,12 +101,12 @@ def measured(mib: int, directory: Path) -> Figures:
         def now_ms() -> int:
             return int(time.time() * 1000)
 
-        run = BackupRun(client.copies, store, unpaced, server="measured", now_ms=now_ms)
+        run = BackupRun(CopyTools(client.copies, store, unpaced), server="measured", now_ms=now_ms)
         with Senders(server.base_url) as busy:
             backup_seconds = seconds_of(lambda: run.take(["orders"]))
         manifest = BackupSet(store).run()
         plans = restore_plan(manifest, names={"orders": "back"})
-        restore = RestoreRun(client.copies, store, unpaced, now_ms=now_ms)
+        restore = RestoreRun(CopyTools(client.copies, store, unpaced), now_ms=now_ms)
         restore_seconds = seconds_of(lambda: restore.restore(manifest, plans))
     size_mib = sum(size or 0 for size in manifest.content_names().values()) / MIB
     return Figures(size_mib, backup_seconds, restore_seconds, quiet.p99_ms, busy.p99_ms)

@@ -6,26 +6,23 @@ Nothing has to be remembered of a run that was killed: what it has copied is fou
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from acklog.backup.backup_error import BackupError
-from acklog.backup.backup_store import BackupStore
+from acklog.backup.backup_set import BackupFinding, BackupSet
 from acklog.backup.content_file import FOLDER as CONTENT
 from acklog.backup.content_file import PartitionPlace
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.delayed_messages import DelayedMessages
 from acklog.backup.manifest import FOLDER as RUNS
-from acklog.backup.manifest import Manifest, TopicEntry, encode_manifest, manifest_name
-from acklog.backup.pace import BackupPace
+from acklog.backup.manifest import ChunkEntry, Manifest, TopicEntry, encode_manifest, manifest_name
 from acklog.backup.partition_backup import PartitionBackup
 from acklog.backup.run_id import run_id_at
 from acklog.backup.server_catalog import ServerCatalog
 from acklog.client import copy_calls
 from acklog.errors import TopicNotFound
-
-if TYPE_CHECKING:
-    from acklog.client.copies import Copies
 
 LEFT_OUT = (
     "tokens",
@@ -51,27 +48,19 @@ class _Cut(NamedTuple):
 
 
 class BackupRun:
-    """Of the topics whose names match one of the patterns. `now_ms` is wall-clock time; `advanced` is told of bytes
-    that were read."""
+    """Of the topics whose names match one of the patterns. `now_ms` is wall-clock time. `damaged` are
+    earlier runs that cannot be used, once the backup is taken."""
 
-    def __init__(
-        self,
-        copies: "Copies",
-        store: BackupStore,
-        pace: BackupPace,
-        *,
-        server: str,
-        now_ms: Callable[[], int],
-        advanced: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._copies = copies
-        self._catalog = ServerCatalog(copies)
-        self._store = store
-        self._partitions = PartitionBackup(copies, store, pace, advanced=advanced)
+    def __init__(self, tools: CopyTools, *, server: str, now_ms: Callable[[], int]) -> None:
+        self._copies = tools.copies
+        self._catalog = ServerCatalog(tools.copies)
+        self._store = tools.store
+        self._tools = tools
         self._server = server
         self._now_ms = now_ms
         self._gone: list[str] = []
         self._restoring: list[str] = []
+        self.damaged: list[BackupFinding] = []
 
     def take(self, patterns: Sequence[str] = ("*",)) -> Manifest:
         """The manifest, which is written. Raises BackupError where no topic matches, and AcklogError; then there is no
@@ -80,7 +69,9 @@ class BackupRun:
         names = self._names(patterns)
         cuts = {name: cut for name in names if (cut := self._unless_gone(name, self._cut)) is not None}
         groups = self._catalog.groups()  # behind the cuts, so that each group of theirs is among them
-        topics = [copy for name, cut in cuts.items() if (copy := self._unless_gone(name, partial(self._copy, cut)))]
+        partitions = PartitionBackup(self._tools, self._known_files())
+        copied = [self._unless_gone(name, partial(self._copy, partitions, cut)) for name, cut in cuts.items()]
+        topics = [topic for topic in copied if topic is not None]
         wanted = {name for topic in topics for each in topic.partitions for name in each.groups.values()}
         manifest = Manifest(
             "",
@@ -94,6 +85,12 @@ class BackupRun:
             self._restoring,
         )
         return self._written(manifest)
+
+    def _known_files(self) -> dict[str, ChunkEntry]:
+        """Of all runs that can be read."""
+        manifests, self.damaged = BackupSet(self._store).runs()
+        copies = [copy for manifest in manifests for topic in manifest.topics for copy in topic.partitions]
+        return {chunk.name: chunk for copy in copies for chunk in copy.chunks}
 
     def _names(self, patterns: Sequence[str]) -> list[str]:
         shown = self._catalog.topics()
@@ -117,11 +114,10 @@ class BackupRun:
             partitions[state["partition"]] = cut
         return _Cut(shown, delayed, partitions, self._now_ms())
 
-    def _copy(self, cut: _Cut, name: str) -> TopicEntry:
+    def _copy(self, partitions: PartitionBackup, cut: _Cut, name: str) -> TopicEntry:
         shown = cut.shown
         parts = [
-            self._partitions.take(name, PartitionPlace(shown["id"], number), each)
-            for number, each in cut.partitions.items()
+            partitions.take(name, PartitionPlace(shown["id"], number), each) for number, each in cut.partitions.items()
         ]
         ends = {number: each.high_watermark for number, each in cut.partitions.items()}
         files = cut.delayed.files(shown["id"], ends, cut_ms=cut.cut_ms)

@@ -18,6 +18,10 @@ class BackupStore(Protocol):
         """Durable on return. False, and nothing is changed, where there is one of that name."""
         ...
 
+    def unfinished(self, folder: str) -> dict[str, int]:
+        """As `sizes`, of what writers had begun whose process was killed, or have begun just now."""
+        ...
+
     def remove(self, name: str) -> None:
         """Fine where there is none."""
         ...

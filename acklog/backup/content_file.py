@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from acklog.backup.backup_error import BackupDamaged
+from acklog.backup.backup_store import BackupStore
 from acklog.wire.log_page import verified
 
 FOLDER = "content"
@@ -65,6 +66,20 @@ def check_content(name: str, content: bytes) -> None:
     digest = name.rpartition("-")[2].partition(".")[0]
     if digest_of(content) != digest:
         raise BackupDamaged(f"the file {name} does not hold what it held")
+
+
+def checked_content(store: BackupStore, name: str) -> bytes:
+    """Raises BackupDamaged where it is not what its name says."""
+    content = store.read(name)
+    check_content(name, content)
+    return content
+
+
+def checked_chunk(store: BackupStore, chunk: Chunk) -> bytes:
+    """Raises BackupDamaged where it does not hold the batches that belong there."""
+    content = store.read(chunk.name)
+    check_chunk(chunk, content)
+    return content
 
 
 def check_chunk(chunk: Chunk, content: bytes) -> None:

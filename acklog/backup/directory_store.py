@@ -1,13 +1,15 @@
 """Backups in a directory of this machine."""
 
 import os
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from acklog.backup.backup_error import BackupDamaged
 
-_SUFFIX = ".part"
-"""Of what was being written when a process ended; the next one of that name takes its place."""
+_UNFINISHED = re.compile(r"\.[0-9]+\.part$")
+"""How names end of what is being written, or was when its process ended: the number of the process."""
 
 
 class DirectoryStore:
@@ -17,20 +19,23 @@ class DirectoryStore:
         self._root = root
 
     def sizes(self, folder: str) -> dict[str, int]:
-        top = self._root / folder
-        found = (path for path in top.rglob("*") if path.suffix != _SUFFIX and path.is_file())
-        return {path.relative_to(self._root).as_posix(): path.stat().st_size for path in found}
+        return {name: size for name, size in self._files(folder) if not _UNFINISHED.search(name)}
+
+    def unfinished(self, folder: str) -> dict[str, int]:
+        return {name: size for name, size in self._files(folder) if _UNFINISHED.search(name)}
 
     def read(self, name: str) -> bytes:
         try:
             return (self._root / name).read_bytes()
         except FileNotFoundError as error:
             raise BackupDamaged(f"the file {name} is missing") from error
+        except OSError as error:
+            raise BackupDamaged(f"the file {name} cannot be read: {error.strerror}") from error
 
     def put_new(self, name: str, content: bytes) -> bool:
         path = self._root / name
         self._make(path.parent)
-        part = path.with_name(f"{path.name}.{os.getpid()}{_SUFFIX}")
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
             with part.open("wb") as file:
                 file.write(content)
@@ -50,6 +55,11 @@ class DirectoryStore:
         with suppress(FileNotFoundError):
             path.unlink()
             _sync(path.parent)
+
+    def _files(self, folder: str) -> Iterator[tuple[str, int]]:
+        for path in (self._root / folder).rglob("*"):
+            if path.is_file():
+                yield path.relative_to(self._root).as_posix(), path.stat().st_size
 
     def _make(self, folder: Path) -> None:
         if folder.is_dir():

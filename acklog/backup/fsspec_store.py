@@ -50,6 +50,10 @@ class FsspecStore:
             return False
         return True
 
+    def unfinished(self, folder: str) -> dict[str, int]:
+        """What an object store takes in one piece is there or not."""
+        return {}
+
     def remove(self, name: str) -> None:
         if self._files.exists(f"{self._root}/{name}"):
             self._files.rm_file(f"{self._root}/{name}")

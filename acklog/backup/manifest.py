@@ -3,6 +3,7 @@
 runs/<run id>.json      {"sha256": of the text of the manifest, "manifest": {…}}
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,8 +16,11 @@ FORMAT_VERSION = 1
 
 
 class ChunkEntry(msgspec.Struct, frozen=True, rename="camel"):
+    """A file, and how many messages are in it."""
+
     name: str
     size_bytes: int
+    messages: int
 
 
 class Gap(msgspec.Struct, frozen=True, rename="camel"):
@@ -27,14 +31,23 @@ class Gap(msgspec.Struct, frozen=True, rename="camel"):
     reason: str
 
 
+class TopicGap(msgspec.Struct, frozen=True, rename="camel"):
+    """A gap, and where it is."""
+
+    topic: str
+    partition: int
+    gap: Gap
+
+
 class PartitionEntry(msgspec.Struct, frozen=True, rename="camel"):
-    """A partition cut at `end`: readers begin at `log_start`. `groups` are the names of those that have read there, by
-    the ids that they have in the file `groups_name`."""
+    """A partition cut at `end`: readers begin at `log_start`, and find so many `messages`. `groups` are the names of
+    those that have read there, by the ids that they have in the file `groups_name`."""
 
     partition: int
     log_start: int
     end: int
     chunks: list[ChunkEntry]
+    messages: int
     gaps: list[Gap] = []
     groups_name: str = ""
     groups: dict[str, str] = {}
@@ -56,8 +69,17 @@ class TopicEntry(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def messages(self) -> int:
-        """Places from where readers begin to the ends."""
-        return sum(each.end - each.log_start for each in self.partitions)
+        """That the backup has, and readers find."""
+        return sum(each.messages for each in self.partitions)
+
+    def gaps(self, ends: Mapping[int, int]) -> list[TopicGap]:
+        """Those below where partitions end, which is where they were cut unless `ends` says otherwise."""
+        return [
+            TopicGap(self.name, copy.partition, gap)
+            for copy in self.partitions
+            for gap in copy.gaps
+            if gap.start < ends.get(copy.partition, copy.end)
+        ]
 
 
 class GroupEntry(msgspec.Struct, frozen=True, rename="camel"):
@@ -123,7 +145,7 @@ def decode_manifest(name: str, content: bytes) -> Manifest:
         if version != FORMAT_VERSION:
             raise BackupError(f"the manifest {name} has the format {version}, this version reads {FORMAT_VERSION}")
         manifest = msgspec.json.decode(sealed.manifest, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BackupDamaged(f"the manifest {name} is damaged: {error}") from error
     if manifest_name(manifest.run_id) != name:
         raise BackupDamaged(f"the manifest {name} is that of the run {manifest.run_id}")

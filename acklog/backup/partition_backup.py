@@ -1,20 +1,16 @@
 """One partition, backed up: what is new of its log, up to where it was cut."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from acklog.backup.backup_error import BackupError
-from acklog.backup.backup_store import BackupStore
 from acklog.backup.chunk_chain import SEALED_BYTES, chunk_chain
-from acklog.backup.content_file import Chunk, PartitionPlace, chunk_of, groups_name, new_chunk
+from acklog.backup.content_file import Chunk, PartitionPlace, checked_chunk, chunk_of, groups_name, new_chunk
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.manifest import ChunkEntry, Gap, PartitionEntry
-from acklog.backup.pace import BackupPace
+from acklog.backup.message_count import messages_from
 from acklog.client import copy_calls
 from acklog.errors import LogDiverged, OffsetOutOfRange, RecordsCorrupt, TopicNotFound
 from acklog.wire.log_page import verified
-
-if TYPE_CHECKING:
-    from acklog.client.copies import Copies
 
 PAGE_BYTES = 8 * 1024 * 1024
 _REMOVED = "retention, or somebody, had removed it before it was read"
@@ -22,20 +18,13 @@ _CORRUPT = "the server could not read it"
 
 
 class PartitionBackup:
-    """`advanced` is told of bytes that were read."""
+    """`known` are files that earlier runs have, by name."""
 
-    def __init__(
-        self,
-        copies: "Copies",
-        store: BackupStore,
-        pace: BackupPace,
-        *,
-        advanced: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._copies = copies
-        self._store = store
-        self._pace = pace
-        self._advanced = advanced
+    def __init__(self, tools: CopyTools, known: Mapping[str, ChunkEntry]) -> None:
+        self._tools = tools
+        self._copies = tools.copies
+        self._store = tools.store
+        self._entries = dict(known)
         self._gaps: list[Gap] = []
 
     def take(self, topic: str, place: PartitionPlace, cut: copy_calls.PartitionCut) -> PartitionEntry:
@@ -43,13 +32,15 @@ class PartitionBackup:
         self._gaps = []
         chunks = self._known(topic, place, cut)
         chunks += self._read(topic, place, cut, chunks)
+        entries = [self._entry(each) for each in chunks]
         name = groups_name(place, cut.high_watermark, cut.state)
         self._store.put_new(name, cut.state)
         return PartitionEntry(
             place.partition,
             cut.log_start,
             cut.high_watermark,
-            [ChunkEntry(each.name, each.size_bytes) for each in chunks],
+            entries,
+            sum(self._messages_from(cut.log_start, *each) for each in zip(chunks, entries, strict=True)),
             self._gaps,
             name,
             cut.groups,
@@ -86,13 +77,24 @@ class PartitionBackup:
                 self._note_gap(position, end, _CORRUPT)
                 break
             gathered += content
-            self._advanced(len(content))
-            self._pace.spend(len(content))
+            self._tools.moved(len(content))
             position = behind
             if len(gathered) >= SEALED_BYTES:
                 self._write(place, gathered, made)
         self._write(place, gathered, made)
         return made
+
+    def _entry(self, chunk: Chunk) -> ChunkEntry:
+        """A file that only a run which was killed has is read once more."""
+        known = self._entries.get(chunk.name)
+        return known or ChunkEntry(chunk.name, chunk.size_bytes, messages_from(0, checked_chunk(self._store, chunk)))
+
+    def _messages_from(self, log_start: int, chunk: Chunk, entry: ChunkEntry) -> int:
+        """How many of a file's messages readers find."""
+        if log_start <= chunk.start:
+            return entry.messages
+        is_full = entry.messages == chunk.end - chunk.start
+        return chunk.end - log_start if is_full else messages_from(log_start, checked_chunk(self._store, chunk))
 
     def _page(
         self, topic: str, place: PartitionPlace, offset: int, *, epoch: int | None, max_bytes: int
@@ -110,6 +112,7 @@ class PartitionBackup:
             gathered.clear()
             chunk = new_chunk(place, content)
             self._store.put_new(chunk.name, content)
+            self._entries[chunk.name] = ChunkEntry(chunk.name, chunk.size_bytes, messages_from(0, content))
             made.append(chunk)
 
     def _skip(self, position: int, end: int, error: OffsetOutOfRange | RecordsCorrupt) -> int:

@@ -1,69 +1,64 @@
 """One partition, restored: what of its log is not there yet, and what its groups had done."""
 
-from collections.abc import Callable, Container, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterator, Sequence
+from typing import NamedTuple
 
 from acklog.backup.backup_error import BackupError
-from acklog.backup.backup_store import BackupStore
-from acklog.backup.content_file import Chunk, check_chunk, check_content, chunk_of
+from acklog.backup.content_file import checked_chunk, checked_content, chunk_of
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.manifest import PartitionEntry
-from acklog.backup.pace import BackupPace
+from acklog.backup.message_count import messages_from
 from acklog.backup.restore_plan import TopicPlan
 from acklog.client import copy_calls
 from acklog.wire.log_page import verified
 
-if TYPE_CHECKING:
-    from acklog.client.copies import Copies
-
 PAGE_BYTES = 8 * 1024 * 1024
 
 
+class FilledPartition(NamedTuple):
+    """Where it ends, and how many messages readers find."""
+
+    end: int
+    messages: int
+
+
 class PartitionRestore:
-    """`advanced` is told of bytes that were sent. Every call raises AcklogError, and BackupDamaged for a file that is
-    not what it was: nothing of it is sent then."""
+    """Every call raises AcklogError, and BackupDamaged for a file that is not what it was: nothing of it is sent
+    then."""
 
-    def __init__(
-        self,
-        copies: "Copies",
-        store: BackupStore,
-        pace: BackupPace,
-        *,
-        advanced: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._copies = copies
-        self._store = store
-        self._pace = pace
-        self._advanced = advanced
+    def __init__(self, tools: CopyTools) -> None:
+        self._tools = tools
+        self._copies = tools.copies
+        self._store = tools.store
 
-    def fill(self, plan: TopicPlan, copy: PartitionEntry, *, end: int) -> int:
-        """Append what is missing of a partition that ends at `end` by now. Where it ends then."""
-        for name, size_bytes in [(each.name, each.size_bytes) for each in copy.chunks]:
-            chunk = chunk_of(name, size_bytes)
+    def fill(self, plan: TopicPlan, copy: PartitionEntry, *, end: int) -> FilledPartition:
+        """Append what is missing of a partition that ends at `end` by now."""
+        messages = 0
+        for entry in copy.chunks:
+            chunk = chunk_of(entry.name, entry.size_bytes)
             if chunk is None:
-                raise BackupError(f"{name} is no file of messages")
+                raise BackupError(f"{entry.name} is no file of messages")
             if chunk.end <= end and plan.is_whole:
-                self._advanced(size_bytes)
+                self._tools.advanced(chunk.size_bytes)
                 continue
-            content, is_cut = before(plan.until_ms, self._content(chunk))
+            content, is_cut = before(plan.until_ms, checked_chunk(self._store, chunk))
             for page in pages(content):
                 end = self._append(plan, copy.partition, page, end)
+            messages += messages_from(copy.log_start, content)
             if is_cut:
-                return end
-        return self._append(plan, copy.partition, b"", end, fill_to=copy.end) if plan.is_whole else end
+                break
+        if plan.is_whole:
+            end = self._append(plan, copy.partition, b"", end, fill_to=copy.end)
+            messages = copy.messages
+        return FilledPartition(end, messages)
 
     def groups(self, plan: TopicPlan, copy: PartitionEntry, known: Container[str]) -> None:
         """Those that are `known`: others were deleted while they were backed up. Durable on return. No group is further
         than the log here goes."""
         groups = {group_id: name for group_id, name in copy.groups.items() if name in known}
         if groups:
-            state = self._store.read(copy.groups_name)
-            check_content(copy.groups_name, state)
+            state = checked_content(self._store, copy.groups_name)
             self._copies.perform(copy_calls.restore_groups(plan.name, copy.partition, plan.restore_id, groups, state))
-
-    def _content(self, chunk: Chunk) -> bytes:
-        content = self._store.read(chunk.name)
-        check_chunk(chunk, content)
-        return content
 
     def _append(self, plan: TopicPlan, partition: int, page: bytes, end: int, *, fill_to: int | None = None) -> int:
         """Until the server has all of it: it fills long stretches of which nothing is left step by step."""
@@ -74,8 +69,7 @@ class PartitionRestore:
             if reached <= end:
                 raise BackupError(f"partition {partition} of {plan.name} does not go on behind offset {end}")
             end = reached
-        self._advanced(len(page))
-        self._pace.spend(len(page))
+        self._tools.moved(len(page))
         return end
 
 

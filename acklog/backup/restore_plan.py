@@ -12,13 +12,17 @@ WHOLE_MS = TIMESTAMP_MS_MAX + 1
 
 
 class TopicPlan(NamedTuple):
-    """The topic of the backup becomes `name`. `restore_id` is the same for whoever restores the same as before, so that
-    a restore that was killed goes on."""
+    """The topic of the backup becomes `name`. `whole_id` names restores of all of it."""
 
     copy: TopicEntry
     name: str
-    restore_id: str
+    whole_id: str
     until_ms: int
+
+    @property
+    def restore_id(self) -> str:
+        """The same for whoever restores the same as before, so that a restore that was killed goes on."""
+        return self.whole_id if self.is_whole else f"{self.whole_id}-{self.until_ms}"
 
     @property
     def is_whole(self) -> bool:
@@ -43,10 +47,8 @@ def restore_plan(
     for name in mapped:
         if name not in {each.name for each in chosen}:
             raise BackupError(f"{name} is to have another name, and is not restored")
-    when = "" if until_ms == WHOLE_MS else f"-{until_ms}"
     plans = [
-        TopicPlan(each, mapped.get(each.name, each.name), f"{manifest.run_id}-{each.id}{when}", until_ms)
-        for each in chosen
+        TopicPlan(each, mapped.get(each.name, each.name), f"{manifest.run_id}-{each.id}", until_ms) for each in chosen
     ]
     taken: set[str] = set()
     for plan in plans:

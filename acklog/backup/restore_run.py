@@ -5,65 +5,57 @@ Nothing has to be remembered of one that was killed: the server says how far eac
 
 from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from acklog.backup.backup_error import BackupError
-from acklog.backup.backup_store import BackupStore
-from acklog.backup.content_file import FOLDER, check_content
+from acklog.backup.content_file import FOLDER, checked_content
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.delayed_batches import delayed_batches
-from acklog.backup.manifest import Manifest, PartitionEntry
-from acklog.backup.pace import BackupPace
-from acklog.backup.partition_restore import PartitionRestore, pages
+from acklog.backup.manifest import Manifest, PartitionEntry, TopicGap
+from acklog.backup.partition_restore import FilledPartition, PartitionRestore, pages
 from acklog.backup.restore_plan import TopicPlan
 from acklog.client import copy_calls
 from acklog.client.call import segment
-from acklog.errors import GroupExists, ScheduleExists, TopicExists, TopicNotFound, TopicNotRestoring
-
-if TYPE_CHECKING:
-    from acklog.client.copies import Copies
+from acklog.errors import GroupExists, ScheduleExists, TopicExists, TopicNotRestoring
 
 SCHEDULE = "schedule"
+_Filled = dict[int, FilledPartition]
+"""By the partition's number."""
 
 
 class RestoredTopic(msgspec.Struct, rename="camel"):
     """The topic `source` of the backup is `topic` now, whose id is `topic_id`: messages are at the offsets that they
-    had, and their ids name the topic of now. `was_there`: an earlier restore of the same had finished it."""
+    had, and their ids name the topic of now. `was_there`: an earlier restore of the same had finished it; how
+    many messages it brought is not known."""
 
     source: str
     source_id: str
     topic: str
     topic_id: str
-    messages: int
+    messages: int | None
     was_there: bool = False
 
 
 class RestoreOutcome(msgspec.Struct, rename="camel"):
     """`groups` were made, or were there with the settings of the backup; `kept_groups` were there with others, which
-    they keep. `left_out` is what backups never have."""
+    they keep. `gaps` are what the backup does not have of the topics, as they are called there, and `left_out` what
+    backups never have."""
 
     run_id: str
     topics: list[RestoredTopic]
     groups: list[str]
     kept_groups: list[str]
+    gaps: list[TopicGap]
     left_out: list[str]
 
 
 class RestoreRun:
-    def __init__(
-        self,
-        copies: "Copies",
-        store: BackupStore,
-        pace: BackupPace,
-        *,
-        now_ms: Callable[[], int],
-        advanced: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._copies = copies
-        self._store = store
+    def __init__(self, tools: CopyTools, *, now_ms: Callable[[], int]) -> None:
+        self._copies = tools.copies
+        self._store = tools.store
         self._now_ms = now_ms
-        self._partitions = PartitionRestore(copies, store, pace, advanced=advanced)
+        self._partitions = PartitionRestore(tools)
         self._kept_groups: list[str] = []
 
     def restore(self, manifest: Manifest, plans: Sequence[TopicPlan]) -> RestoreOutcome:
@@ -73,31 +65,15 @@ class RestoreRun:
         under_way = [(plan, state) for plan, state in zip(plans, states, strict=True) if state.restoring]
         groups = self._make_groups(manifest, [plan for plan, _ in under_way])
         known = {group.name for group in manifest.groups}
-        ends = [self._fill(plan, state, known) for plan, state in under_way]
-        for (plan, _), ends_of_topic in zip(under_way, ends, strict=True):
-            self._finish(plan, ends_of_topic)
+        filled = {plan.name: self._fill(plan, state, known) for plan, state in under_way}
+        for plan, _ in under_way:
+            self._finish(plan, filled[plan.name])
         for plan in plans:
             self._put_schedules(plan)
-        topics = [
-            RestoredTopic(
-                plan.copy.name, plan.copy.id, plan.name, state.topic_id, plan.copy.messages, not state.restoring
-            )
-            for plan, state in zip(plans, states, strict=True)
-        ]
-        return RestoreOutcome(manifest.run_id, topics, groups, self._kept_groups, manifest.left_out)
-
-    def give_up(self, plans: Sequence[TopicPlan]) -> list[str]:
-        """Throw away the topics that such a restore has begun and not finished. Their names."""
-        given_up = []
-        for plan in plans:
-            try:
-                state = self._copies.perform(copy_calls.look_at_restore(plan.name))
-            except TopicNotFound:
-                continue
-            if state.restoring and state.restore_id == plan.restore_id:
-                self._copies.perform(copy_calls.delete_topic(plan.name))
-                given_up.append(plan.name)
-        return given_up
+        topics = [_restored(plan, state, filled.get(plan.name)) for plan, state in zip(plans, states, strict=True)]
+        ends = {name: {number: each.end for number, each in of.items()} for name, of in filled.items()}
+        gaps = [gap for plan in plans for gap in plan.copy.gaps(ends.get(plan.name, {}))]
+        return RestoreOutcome(manifest.run_id, topics, groups, self._kept_groups, gaps, manifest.left_out)
 
     def _begin(self, plan: TopicPlan) -> copy_calls.RestoreState:
         document = {
@@ -127,15 +103,14 @@ class RestoreRun:
                 self._kept_groups.append(group.name)
         return made
 
-    def _fill(self, plan: TopicPlan, state: copy_calls.RestoreState, known: Container[str]) -> dict[int, int]:
-        """Where each partition ends, by its number."""
+    def _fill(self, plan: TopicPlan, state: copy_calls.RestoreState, known: Container[str]) -> _Filled:
         there = {each.partition: each for each in state.partitions}
-        ends = {number: there[number].end for number in there}
+        filled = {number: FilledPartition(each.end, 0) for number, each in there.items()}
         for copy in plan.copy.partitions:
-            ends[copy.partition] = self._partitions.fill(plan, copy, end=ends[copy.partition])
+            filled[copy.partition] = self._partitions.fill(plan, copy, end=there[copy.partition].end)
             self._partitions.groups(plan, copy, known)
             self._fill_schedule(plan, copy, end=there[copy.partition].scheduled_end)
-        return ends
+        return filled
 
     def _fill_schedule(self, plan: TopicPlan, copy: PartitionEntry, *, end: int) -> None:
         """Delayed messages get other ids; when they are due stays."""
@@ -144,8 +119,7 @@ class RestoreRun:
         for name in plan.copy.scheduled_names if plan.is_whole else ():
             if not name.startswith(folder):
                 continue
-            content = self._store.read(name)
-            check_content(name, content)
+            content = checked_content(self._store, name)
             batches, behind = delayed_batches(content, first, append_ms=append_ms)
             for page in pages(batches) if behind > end else ():
                 call = copy_calls.restore_batches(plan.name, copy.partition, plan.restore_id, page, log=SCHEDULE)
@@ -159,13 +133,13 @@ class RestoreRun:
             with suppress(ScheduleExists):  # somebody has set it otherwise since
                 self._copies.perform(copy_calls.put_document(path, document))
 
-    def _finish(self, plan: TopicPlan, ends: dict[int, int]) -> None:
+    def _finish(self, plan: TopicPlan, filled: _Filled) -> None:
         starts = {each.partition: each.log_start for each in plan.copy.partitions}
         document = {
             "restoreId": plan.restore_id,
             "partitions": [
-                {"partition": number, "logStart": min(starts.get(number, 0), end), "end": end}
-                for number, end in sorted(ends.items())
+                {"partition": number, "logStart": min(starts.get(number, 0), each.end), "end": each.end}
+                for number, each in sorted(filled.items())
             ],
             "decommissioned": plan.copy.decommissioned,
         }
@@ -176,3 +150,8 @@ class RestoreRun:
             state = self._copies.perform(copy_calls.look_at_restore(plan.name))
             if state.restoring or state.restore_id != plan.restore_id:
                 raise
+
+
+def _restored(plan: TopicPlan, state: copy_calls.RestoreState, filled: _Filled | None) -> RestoredTopic:
+    messages = None if filled is None else sum(each.messages for each in filled.values())
+    return RestoredTopic(plan.copy.name, plan.copy.id, plan.name, state.topic_id, messages, not state.restoring)

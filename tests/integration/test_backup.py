@@ -15,6 +15,7 @@ import pytest
 from acklog.backup.backup_error import BackupDamaged
 from acklog.backup.backup_run import BackupRun
 from acklog.backup.backup_set import BackupSet
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.directory_store import DirectoryStore
 from acklog.backup.manifest import Manifest
 from acklog.backup.pace import BackupPace
@@ -70,12 +71,12 @@ def now_ms() -> int:
 
 def back_up(copies: Copies, store: Any, *topics: str) -> Manifest:
     BackupSet(store).begin()
-    return BackupRun(copies, store, UNPACED, server="test", now_ms=now_ms).take(topics or ("*",))
+    return BackupRun(CopyTools(copies, store, UNPACED), server="test", now_ms=now_ms).take(topics or ("*",))
 
 
 def restore(copies: Copies, store: Any, manifest: Manifest, **options: Any) -> RestoreOutcome:
     plans = restore_plan(manifest, **options)
-    return RestoreRun(copies, store, UNPACED, now_ms=now_ms).restore(manifest, plans)
+    return RestoreRun(CopyTools(copies, store, UNPACED), now_ms=now_ms).restore(manifest, plans)
 
 
 def filled(client: Client, topic: str = "orders", *, messages: int = 60) -> None:
@@ -184,7 +185,7 @@ def test_what_an_earlier_run_has_is_not_read_again(
     read: list[int] = []
     first = back_up(client.copies, store, topic)
     client.send(topic, "more", partition=0)
-    run = BackupRun(client.copies, store, UNPACED, server="test", now_ms=now_ms, advanced=read.append)
+    run = BackupRun(CopyTools(client.copies, store, UNPACED, advanced=read.append), server="test", now_ms=now_ms)
     second = run.take([topic])
     sealed = {each.name for copy in first.topics[0].partitions for each in copy.chunks if each.size_bytes >= 2_000}
     assert sealed
@@ -302,7 +303,8 @@ def test_up_to_a_time(client: Client, topic: str, tmp_path: Path) -> None:
     client.ack(list(client.receive(topic, group="billing", max_messages=10)))
     store = DirectoryStore(tmp_path / "backups")
     manifest = back_up(client.copies, store, topic)
-    restore(client.copies, store, manifest, names={topic: f"{topic}-before"}, until_ms=late_ms)
+    outcome = restore(client.copies, store, manifest, names={topic: f"{topic}-before"}, until_ms=late_ms)
+    assert [each.messages for each in outcome.topics] == [5]
     assert [body for *_, body in messages_of(client, f"{topic}-before")] == [0, 1, 2, 3, 4]
     assert positions_of(client, "billing", f"{topic}-before") == {0: (5, 0)}
 
@@ -322,13 +324,43 @@ def test_a_restore_is_given_up(client: Client, topic: str, tmp_path: Path) -> No
     store = DirectoryStore(tmp_path)
     manifest = back_up(client.copies, store, topic)
     with pytest.raises(ProcessKilled):
-        restore(KilledCopies(client.copies, 4), store, manifest, names={topic: f"{topic}-back"})
+        restore(KilledCopies(client.copies, 4), store, manifest, names={topic: f"{topic}-back"}, until_ms=now_ms())
     taken = run_command("backup", "take", str(tmp_path), "--topic", f"{topic}*", environment={"ACKLOG_URL": client.url})
     assert taken.exit_code == 1
-    assert f"The topic {topic}-back is being restored, and is not in the backup." in taken.stderr
+    assert f"The topic {topic}-back was being restored, and is not in the backup." in taken.stderr
     options = ("--run", manifest.run_id, "--as", f"{topic}={topic}-back", "--give-up", "--json")
     given_up = run_command("restore", str(tmp_path), *options, environment={"ACKLOG_URL": client.url})
     assert given_up.document == {"givenUp": [f"{topic}-back"]}
+    with pytest.raises(TopicNotFound):
+        client.topics.get(f"{topic}-back")
+
+
+@pytest.mark.parametrize("damaged", ["runs", "backup.json", "all of it"])
+def test_a_restore_is_given_up_whose_backup_cannot_be_read(
+    client: Client, topic: str, tmp_path: Path, damaged: str
+) -> None:
+    filled(client, topic, messages=30)
+    store = DirectoryStore(tmp_path / "backups")
+    manifest = back_up(client.copies, store, topic)
+    for name in (f"{topic}-back", f"{topic}-beside"):
+        with pytest.raises(ProcessKilled):
+            restore(KilledCopies(client.copies, 4), store, manifest, names={topic: name}, until_ms=now_ms())
+    place = tmp_path / "backups"
+    victims = {"runs": f"runs/{manifest.run_id}.json", "backup.json": "backup.json"}
+    if damaged in victims:
+        (place / victims[damaged]).write_bytes(b"?")
+    else:
+        shutil.rmtree(place)
+    arguments = ("restore", str(place), "--topic", f"{topic}*", "--give-up")
+    unknown = run_command(*arguments, environment={"ACKLOG_URL": client.url})
+    assert unknown.exit_code == 1
+    assert f"acklog topics delete {topic}-back\n" in unknown.stderr
+    assert f"acklog topics delete {topic}-beside\n" in unknown.stderr
+    [command] = [line.partition(": acklog ")[2] for line in unknown.stderr.splitlines() if line.endswith("-beside")]
+    assert run_command(*command.split(), "--yes", environment={"ACKLOG_URL": client.url}).exit_code == 0
+    run = ("--run", manifest.run_id, "--json")
+    given_up = run_command(*arguments, *run, environment={"ACKLOG_URL": client.url})
+    assert given_up.document == {"givenUp": [f"{topic}-back"]}, given_up.stderr
     with pytest.raises(TopicNotFound):
         client.topics.get(f"{topic}-back")
 
@@ -357,6 +389,47 @@ def test_what_is_removed_before_it_is_read_is_told(client: Client, topic: str, t
     [gap] = manifest.topics[0].partitions[0].gaps
     assert (gap.start, gap.end) == (0, 4)
     assert "removed" in gap.reason
+
+
+def test_messages_are_counted_that_are_there_and_gaps_are_told(client: Client, topic: str, tmp_path: Path) -> None:
+    filled(client, topic, messages=30)
+    copies = InterruptedCopies(
+        client.copies, "/partitions/0/records", lambda: client.topics.delete_before(topic, offsets={0: 4})
+    )
+    manifest = back_up(copies, DirectoryStore(tmp_path), topic)
+    found = len(messages_of(client, topic))
+    assert manifest.topics[0].messages == found == 26
+    listed = run_command("backup", "list", str(tmp_path))
+    assert " 26 " in listed.stdout
+    options = ("--as", f"{topic}={topic}-back", "--yes", "--json")
+    restored = run_command("restore", str(tmp_path), *options, environment={"ACKLOG_URL": client.url})
+    assert restored.document["topics"][0]["messages"] == found == len(messages_of(client, f"{topic}-back"))
+    assert restored.exit_code == 1
+    assert f"Missing from {topic} 0: 0 to 4, as retention" in restored.stderr
+    assert "the backup does not have 1 piece" in restored.stderr
+
+
+def test_later_runs_count_what_is_left_of_a_file_as_well(client: Client, topic: str, tmp_path: Path) -> None:
+    filled(client, topic, messages=30)
+    store = DirectoryStore(tmp_path)
+    back_up(client.copies, store, topic)
+    client.topics.delete_before(topic, offsets={0: 4})
+    assert back_up(client.copies, store, topic).topics[0].messages == 26
+
+
+def test_compacted_messages_are_not_counted(client: Client, topic: str, tmp_path: Path) -> None:
+    client.topics.create(topic, 1, cleanup_policy="compact")
+    for number in range(20):
+        client.send(topic, number, key=f"k{number % 3}")
+    compacted = run_command("topics", "compact", topic, "--wait", environment={"ACKLOG_URL": client.url})
+    assert compacted.exit_code == 0, compacted.stderr
+    found = len(messages_of(client, topic))
+    assert found == 3
+    store = DirectoryStore(tmp_path)
+    manifest = back_up(client.copies, store, topic)
+    assert manifest.topics[0].messages == found
+    outcome = restore(client.copies, store, manifest, names={topic: f"{topic}-back"})
+    assert outcome.topics[0].messages == found == len(messages_of(client, f"{topic}-back"))
 
 
 def test_no_file_that_is_damaged_is_restored(client: Client, topic: str, tmp_path: Path) -> None:

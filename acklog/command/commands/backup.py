@@ -1,11 +1,14 @@
 """`acklog backup`: copies of topics and of what groups have done, in a directory or an object store."""
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from acklog.backup.backup_run import BackupRun
 from acklog.backup.backup_set import BackupSet
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.opened_store import opened_store
 from acklog.backup.pace import BackupPace
 from acklog.command.arguments import YesOption
@@ -19,7 +22,8 @@ from acklog.command.views import Column, Sentence, Table, View
 from acklog.runtime import monotonic_ms
 
 if TYPE_CHECKING:
-    from acklog.backup.manifest import Manifest
+    from acklog.backup.backup_set import BackupFinding
+    from acklog.backup.manifest import Manifest, TopicGap
 
 command = CommandTyper(
     name="backup", help="Back up topics and what groups have done; look at backups.", no_args_is_help=True
@@ -62,29 +66,28 @@ def take(
     made again, and reads nothing twice.
     """
     session = session_of(context)
+    patterns = topics or ("*",)
     pace = pace_of(session, max_bytes_per_second)
     store = opened_store(place)
     BackupSet(store).begin()
     with session.client() as client, session.output.progress("reading, bytes") as bar:
-        run = BackupRun(
-            client.copies,
-            store,
-            pace,
-            server=client.url,
-            now_ms=session.now_ms,
-            advanced=lambda size: bar.advance(size),
-        )
-        manifest = run.take(topics or ("*",))
+        tools = CopyTools(client.copies, store, pace, advanced=lambda size: bar.advance(size))
+        run = BackupRun(tools, server=client.url, now_ms=session.now_ms)
+        manifest = run.take(patterns)
     session.output.show(manifest, *_taken(manifest))
-    _warn(session, manifest)
+    _tell_damaged(session, run.damaged)
+    gaps = [gap for topic in manifest.topics for gap in topic.gaps({})]
+    missing = tell_missing(session, manifest, gaps, patterns)
+    if missing:
+        raise CommandError(f"the backup was made, but {count_text(missing, 'piece')} could not be read")
 
 
 @command.command("list")
 def list_all(context: typer.Context, place: PlaceArgument) -> None:
     """List the runs in a place."""
     session = session_of(context)
-    backups = _known(place)
-    runs = [backups.run(run_id) for run_id in backups.run_ids()]
+    backups = known_backups(place)
+    runs, damaged = backups.runs()
     columns = [
         Column("run"),
         Column("ended"),
@@ -102,14 +105,18 @@ def list_all(context: typer.Context, place: PlaceArgument) -> None:
         ]
         for run in runs
     ]
-    session.output.show({"runs": runs}, Table(columns, rows, empty="No run has ended here yet."))
+    empty = "No run can be used." if damaged else "No run has ended here yet."
+    session.output.show({"runs": runs, "damaged": damaged}, Table(columns, rows, empty=empty))
+    _tell_damaged(session, damaged)
+    if damaged:
+        raise CommandError(f"{count_text(len(damaged), 'run')} cannot be used")
 
 
 @command.command("verify")
 def verify(context: typer.Context, place: PlaceArgument, run: RunOption = None) -> None:
     """Read whole backups, all runs or one, and say what is missing, damaged or in another's place."""
     session = session_of(context)
-    findings, files = _known(place).verify(run)
+    findings, files = known_backups(place).verify(run)
     columns = [Column("file"), Column("problem"), Column("runs")]
     rows = [[each.name, each.problem, ", ".join(each.runs)] for each in findings]
     views: list[View] = [Table(columns, rows)] if rows else []
@@ -130,7 +137,7 @@ def prune(
 ) -> None:
     """Remove all runs but the last ones, and the files that none of these needs. Let no backup run meanwhile."""
     session = session_of(context)
-    backups = _known(place)
+    backups = known_backups(place)
     plan = backups.prune(keep, dry_run=True)
     said = f"{count_text(len(plan.runs), 'run')} and {count_text(plan.files, 'file')} ({size_text(plan.size_bytes)})"
     if not dry_run:
@@ -140,7 +147,8 @@ def prune(
     session.output.show(plan, Sentence(f"{done} {said}.", "" if dry_run else "good"))
 
 
-def _known(place: str) -> BackupSet:
+def known_backups(place: str) -> BackupSet:
+    """Raises BackupError where there are none."""
     backups = BackupSet(opened_store(place))
     backups.check()
     return backups
@@ -157,20 +165,20 @@ def _taken(manifest: "Manifest") -> list[View]:
     ]
 
 
-def _warn(session: Session, manifest: "Manifest") -> None:
-    """Nothing is silently missing. Raises CommandError where something is that was there when the run began."""
-    gaps = [
-        f"{topic.name} {copy.partition}: {gap.start} to {gap.end}, as {gap.reason}"
-        for topic in manifest.topics
-        for copy in topic.partitions
-        for gap in copy.gaps
+def _tell_damaged(session: Session, findings: "Sequence[BackupFinding]") -> None:
+    for each in findings:
+        session.output.note(f"The run {each.runs[0]} cannot be used: {each.problem}.")
+
+
+def tell_missing(session: Session, manifest: "Manifest", gaps: "Sequence[TopicGap]", topics: Sequence[str]) -> int:
+    """Nothing is silently missing: how many pieces are of what was there when the run began."""
+    told = [
+        f"Missing from {each.topic} {each.partition}: {each.gap.start} to {each.gap.end}, as {each.gap.reason}."
+        for each in gaps
     ]
-    for gap in gaps:
-        session.output.note(f"Missing from {gap}.")
-    for name in manifest.gone:
-        session.output.note(f"The topic {name} was deleted meanwhile, and is not in the backup.")
-    for name in manifest.restoring:
-        session.output.note(f"The topic {name} is being restored, and is not in the backup.")
-    missing = len(gaps) + len(manifest.gone) + len(manifest.restoring)
-    if missing:
-        raise CommandError(f"the backup was made, but {count_text(missing, 'piece')} could not be read")
+    for names, fate in [(manifest.gone, "was deleted meanwhile"), (manifest.restoring, "was being restored")]:
+        chosen = [name for name in names if any(fnmatchcase(name, pattern) for pattern in topics)]
+        told += [f"The topic {name} {fate}, and is not in the backup." for name in chosen]
+    for text in told:
+        session.output.note(text)
+    return len(told)

@@ -4,15 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acklog.backup.backup_set import BackupSet
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.opened_store import opened_store
 from acklog.backup.restore_plan import WHOLE_MS, TopicPlan, restore_plan
 from acklog.backup.restore_run import RestoreRun
 from acklog.command.arguments import YesOption
-from acklog.command.commands.backup import PaceOption, PlaceArgument, RunOption, pace_of
+from acklog.command.commands.backup import PaceOption, PlaceArgument, RunOption, known_backups, pace_of, tell_missing
 from acklog.command.confirmation import confirm
-from acklog.command.failures import UsageError
+from acklog.command.failures import CommandError, UsageError
 from acklog.command.quantities import count_text
+from acklog.command.restore_giving_up import GivingUp
 from acklog.command.session import session_of
 from acklog.command.times import clock_text, parse_moment
 from acklog.command.tree import CommandTyper
@@ -54,27 +55,26 @@ def restore(
     Nobody sends to them or reads them before all are complete. A restore that was killed is made again, and goes on.
     """
     session = session_of(context)
+    patterns, called = topics or ("*",), _names(names or [])
+    if give_up:
+        with session.client() as client:
+            GivingUp(session, client.copies, patterns, called).give_up(run, lambda: known_backups(place).run(run))
+        return
     store = opened_store(place)
-    backups = BackupSet(store)
-    backups.check()
-    manifest = backups.run(run)
+    manifest = known_backups(place).run(run)
     until_ms = WHOLE_MS if until is None else parse_moment(until, now_ms=session.now_ms(), field="--until")
-    plans = restore_plan(manifest, topics=topics or ("*",), names=_names(names or []), until_ms=until_ms)
+    plans = restore_plan(manifest, topics=patterns, names=called, until_ms=until_ms)
     pace = pace_of(session, max_bytes_per_second)
     total = sum(chunk.size_bytes for plan in plans for copy in plan.copy.partitions for chunk in copy.chunks)
     with session.client() as client:
-        if give_up:
-            quiet = RestoreRun(client.copies, store, pace, now_ms=session.now_ms)
-            given_up = quiet.give_up(plans)
-            session.output.show({"givenUp": given_up}, Sentence(f"Given up: {', '.join(given_up) or 'nothing'}."))
-            return
         confirm(session, _question(plans, until_ms), is_yes=yes)
         with session.output.progress("restoring, bytes", total=total) as bar:
-            work = RestoreRun(
-                client.copies, store, pace, now_ms=session.now_ms, advanced=lambda size: bar.advance(size)
-            )
-            restored = work.restore(manifest, plans)
+            tools = CopyTools(client.copies, store, pace, advanced=lambda size: bar.advance(size))
+            restored = RestoreRun(tools, now_ms=session.now_ms).restore(manifest, plans)
     session.output.show(restored, *_views(restored))
+    missing = tell_missing(session, manifest, restored.gaps, patterns)
+    if missing:
+        raise CommandError(f"the topics were restored, but the backup does not have {count_text(missing, 'piece')}")
 
 
 def _names(texts: list[str]) -> dict[str, str]:
@@ -97,7 +97,7 @@ def _question(plans: list[TopicPlan], until_ms: int) -> str:
 def _views(restored: "RestoreOutcome") -> list[View]:
     columns = [Column("topic"), Column("from"), Column("messages", align="right"), Column("id")]
     rows = [
-        [each.topic, each.source, "was there" if each.was_there else f"{each.messages:,}", each.topic_id]
+        [each.topic, each.source, "was there" if each.messages is None else f"{each.messages:,}", each.topic_id]
         for each in restored.topics
     ]
     views: list[View] = [Table(columns, rows, empty="There was nothing to restore.")]

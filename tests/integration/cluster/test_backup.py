@@ -9,6 +9,7 @@ import pytest
 
 from acklog.backup.backup_run import BackupRun
 from acklog.backup.backup_set import BackupSet
+from acklog.backup.copy_tools import CopyTools
 from acklog.backup.directory_store import DirectoryStore
 from acklog.backup.manifest import Manifest
 from acklog.backup.pace import BackupPace
@@ -47,12 +48,12 @@ def filled(client: Client) -> None:
 
 def back_up(client: Client, store: DirectoryStore) -> Manifest:
     BackupSet(store).begin()
-    return BackupRun(client.copies, store, UNPACED, server="cluster", now_ms=now_ms).take([TOPIC])
+    return BackupRun(CopyTools(client.copies, store, UNPACED), server="cluster", now_ms=now_ms).take([TOPIC])
 
 
 def restore(copies: Copies, store: DirectoryStore, manifest: Manifest, name: str) -> RestoreOutcome:
     plans = restore_plan(manifest, names={TOPIC: name})
-    return RestoreRun(copies, store, UNPACED, now_ms=now_ms).restore(manifest, plans)
+    return RestoreRun(CopyTools(copies, store, UNPACED), now_ms=now_ms).restore(manifest, plans)
 
 
 @pytest.mark.faults

@@ -24,6 +24,7 @@ from acklog.backup.manifest import (
 from acklog.backup.opened_store import opened_store
 from acklog.wire.batch import encode_batch, stamp
 from acklog.wire.record import Record
+from tests.support.command_run import CommandRun, run_command
 
 TOPIC_ID = "3v8k2mq5rw1zs"
 
@@ -41,12 +42,14 @@ def put_run(store: DirectoryStore, run_id: str, ranges: list[tuple[int, int]]) -
         content = batches(start, end)
         chunk = new_chunk(place, content)
         store.put_new(chunk.name, content)
-        chunks.append(ChunkEntry(chunk.name, chunk.size_bytes))
+        chunks.append(ChunkEntry(chunk.name, chunk.size_bytes, end - start))
     state, delayed = f"state {run_id}".encode(), f'["{run_id}"]'.encode()
     name = groups_name(place, ranges[-1][1], state)
     store.put_new(name, state)
     store.put_new(scheduled_name(place, delayed), delayed)
-    copy = PartitionEntry(0, ranges[0][0], ranges[-1][1], chunks, [], name, {"g1": "billing"})
+    copy = PartitionEntry(
+        0, ranges[0][0], ranges[-1][1], chunks, ranges[-1][1] - ranges[0][0], [], name, {"g1": "billing"}
+    )
     topic = TopicEntry("orders", TOPIC_ID, 1, {}, [], [copy], {}, [scheduled_name(place, delayed)], 1)
     manifest = Manifest(run_id, "here", 1, 2, [topic], [])
     store.put_new(manifest_name(run_id), encode_manifest(manifest))
@@ -159,6 +162,54 @@ def test_pruning_that_was_killed_leaves_what_the_next_one_takes(store: Directory
     store.remove(manifest_name("1"))
     assert BackupSet(store).prune(5).files == 3
     assert BackupSet(store).verify()[0] == []
+
+
+def test_pruning_takes_what_killed_runs_were_writing(store: DirectoryStore, tmp_path: Path) -> None:
+    part = tmp_path / "content" / f"{TOPIC_ID}-0" / "x.batches.4711.part"
+    for path in (part, tmp_path / "runs" / "3.json.4712.part"):
+        path.write_bytes(b"half")
+    before = files(tmp_path)
+    assert BackupSet(store).prune(2, dry_run=True).files == 2
+    assert files(tmp_path) == before
+    assert BackupSet(store).prune(2).size_bytes == 8
+    assert not list(tmp_path.rglob("*.part"))
+    assert BackupSet(store).verify()[0] == []
+
+
+STRAY = "runs/notes.json"
+
+
+def _run(*arguments: str) -> CommandRun:
+    return run_command(*arguments, environment={"ACKLOG_URL": "http://127.0.0.1:1"})
+
+
+def test_a_manifest_that_is_damaged_does_not_hide_the_others(store: DirectoryStore, tmp_path: Path) -> None:
+    _cut(tmp_path / manifest_name("1"), tmp_path)
+    (tmp_path / STRAY).write_bytes(b'{"manifest":' + b"[" * 100_000 + b"}\n")
+    manifests, findings = BackupSet(store).runs()
+    assert [each.run_id for each in manifests] == ["2"]
+    assert [each.name for each in findings] == [manifest_name("1"), STRAY]
+    listed = _run("backup", "list", str(tmp_path), "--json")
+    assert listed.exit_code == 1
+    assert [each["runId"] for each in listed.document["runs"]] == ["2"]
+    assert "The run 1 cannot be used: the manifest runs/1.json ends early." in listed.stderr
+    assert "The run notes cannot be used" in listed.stderr
+
+
+def test_a_restore_takes_no_earlier_run_by_itself(store: DirectoryStore, tmp_path: Path) -> None:
+    (tmp_path / STRAY).write_bytes(b"mine")
+    refused = _run("restore", str(tmp_path), "--yes")
+    assert refused.exit_code == 1
+    assert "the last run cannot be used" in refused.stderr
+    assert "--run 2" in refused.stderr
+    assert BackupSet(store).run("2").run_id == "2"
+
+
+def test_a_run_of_a_later_version_is_told_beside_those_of_this_one(store: DirectoryStore) -> None:
+    store.put_new(manifest_name("3"), encode_manifest(Manifest("3", "here", 1, 2, [], [], format_version=2)))
+    manifests, [finding] = BackupSet(store).runs()
+    assert [each.run_id for each in manifests] == ["1", "2"]
+    assert "has the format 2" in finding.problem
 
 
 def test_nothing_is_pruned_where_a_manifest_that_stays_is_damaged(store: DirectoryStore, tmp_path: Path) -> None:

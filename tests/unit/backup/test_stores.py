@@ -50,6 +50,13 @@ def test_what_a_killed_process_was_writing_is_not_there(tmp_path: Path) -> None:
     store.put_new("runs/one.json", b"first")
     (tmp_path / "runs" / "two.json.4711.part").write_bytes(b"half")
     assert store.sizes("runs") == {"runs/one.json": 5}
+    assert store.unfinished("runs") == {"runs/two.json.4711.part": 4}
+
+
+def test_what_cannot_be_read_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "one.json").mkdir(parents=True)
+    with pytest.raises(BackupDamaged, match=r"runs/one\.json cannot be read: Is a directory"):
+        DirectoryStore(tmp_path).read("runs/one.json")
 
 
 def test_places(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acklog import AsyncClient, OutgoingMessage
+from acklog.client import copy_calls
 from acklog.client.call import Request, Response
 from acklog.client.retry import Backoff, is_outcome_unknown, may_repeat
 from acklog.errors import (
@@ -134,3 +135,28 @@ def test_what_may_be_repeated() -> None:
     assert not may_repeat(ConnectionFailed("broke"), is_repeatable=False)
     assert may_repeat(ConnectionFailed("broke"), is_repeatable=True)
     assert not may_repeat(TopicNotFound("no"), is_repeatable=True)
+
+
+def read_a_cut(*attempts: Response | AcklogError, timeout_s: float) -> list[float]:
+    """When it was tried."""
+    transport = Scripted(*attempts)
+
+    async def main(_loop: SimLoop) -> None:
+        async with AsyncClient(transport=transport, timeout_s=timeout_s) as client:
+            await client.copies.perform(copy_calls.document_at("/topics"))
+
+    simulate(0, main)
+    return transport.times_s
+
+
+def test_backups_and_restores_wait_for_a_server_as_long_as_the_timeout_says() -> None:
+    away = [CannotConnect("no"), ConnectionFailed("broke"), problem(503, "UNAVAILABLE", True)] * 3
+    times_s = read_a_cut(*away, answer(200, {}), timeout_s=60)
+    assert times_s[-1] - times_s[0] > 3
+    with pytest.raises(CannotConnect):
+        read_a_cut(*[CannotConnect("no")] * 30, timeout_s=10)
+
+
+def test_backups_and_restores_do_not_try_again_what_stays_as_it_is() -> None:
+    with pytest.raises(TopicNotFound):
+        read_a_cut(problem(404, "TOPIC_NOT_FOUND", False), timeout_s=60)
