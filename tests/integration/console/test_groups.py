@@ -18,6 +18,7 @@ tokens = [
   { name = "watcher", token = "watcher-secret-of-16", roles = ["viewer"] },
 ]
 """
+ASKED_MAX = 50
 BOSS = {"Authorization": "Bearer boss-secret-of-16"}
 
 
@@ -62,6 +63,28 @@ def test_a_group_is_found_with_its_lag(guarded: ServerProcess, open_page: OpenPa
     page.get_by_role("link", name="behind").click()
     expect(page.locator('tbody td[data-title="Progress"]')).to_have_text("2 of 5")
     watched.assert_clean()
+
+
+def test_where_the_stream_is_refused_groups_are_asked(no_streams: ServerProcess, open_page: OpenPage) -> None:
+    """As many as are worth while, and those that are searched for."""
+    no_streams.request("PUT", "/topics/asked", {"partitions": 2})
+    for number in range(3):
+        no_streams.send("asked", number)
+    no_streams.receive("asked", "g-00", max=1)
+    for number in range(1, ASKED_MAX + 1):
+        assert no_streams.request("PUT", f"/groups/g-{number:02}", {}).status == 201
+    watched = open_page(no_streams.base_url, "#/groups")
+    page = watched.page
+    expect(page.get_by_role("row", name="g-00").locator('[data-title="Lag"]')).to_have_text("3")
+    expect(page.get_by_role("row", name="g-00").locator('[data-title="In flight"]')).to_have_text("1")
+    expect(page.get_by_text("Those are the first 50: search for others.")).to_be_visible()
+    expect(page.get_by_role("row", name="g-49").locator('[data-title="Lag"]')).to_have_text("0")
+    page.get_by_role("button", name="Next →").click()
+    expect(page.get_by_role("row", name="g-50").locator('[data-title="Lag"]')).to_have_text("–")
+    page.get_by_label("Search groups").fill("g-50")
+    expect(page.get_by_role("row", name="g-50").locator('[data-title="Lag"]')).to_have_text("0")
+    expect(page.get_by_text("search for others")).to_have_count(0)
+    watched.assert_clean("429")
 
 
 def test_a_group_is_moved_once_it_was_seen_where_to(guarded: ServerProcess, open_page: OpenPage) -> None:
