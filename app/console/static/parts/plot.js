@@ -22,7 +22,7 @@ export function Plot({ label, lines, data, show }) {
   const colours = `${useStore(theme)} ${useStore(systemColours)}`;
   useLayoutEffect(() => {
     const element = place.current;
-    const drawn = new uPlot(optionsOf(lines, show, element.clientWidth), data, element);
+    const drawn = new uPlot(optionsOf(lines, show, element), data, element);
     const fit = new ResizeObserver(() => drawn.setSize({ width: element.clientWidth, height: HEIGHT }));
     fit.observe(element);
     plot.current = drawn;
@@ -44,9 +44,14 @@ export function Plot({ label, lines, data, show }) {
   </figure>`;
 }
 
-function optionsOf(lines, show, width) {
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+/** As a canvas takes it: what the style sheet says is one of two. */
+function colourIn(element, name) {
+  element.style.color = `var(--${name})`;
+  return getComputedStyle(element).color;
+}
+
+function optionsOf(lines, show, element) {
+  const colour = (name) => colourIn(element, name);
   const axis = {
     stroke: colour("text-soft"),
     grid: { stroke: colour("line"), width: 1 },
@@ -54,7 +59,7 @@ function optionsOf(lines, show, width) {
     font: "11px system-ui, sans-serif",
   };
   return {
-    width,
+    width: element.clientWidth,
     height: HEIGHT,
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
