@@ -2,11 +2,11 @@
 
 import { html, useEffect, useLayoutEffect, useRef } from "../view.js";
 import { Store, useStore } from "../api/store.js";
+import { shownOf } from "../live/rate_history.js";
 import { theme } from "../shell/theme.js";
 import uPlot from "../vendor/uplot.js";
 
 const HEIGHT = 190;
-const SPAN_MIN_S = 60;
 const clock = uPlot.fmtDate("{HH}:{mm}:{ss}");
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const systemColours = new Store(systemIsDark.matches);
@@ -64,7 +64,7 @@ function optionsOf(lines, show, element) {
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
-      x: { range: (_plot, low, high) => [Math.min(low ?? 0, (high ?? 0) - SPAN_MIN_S), high ?? 0] },
+      x: { range: (plot) => shownOf(plot.data[0]) },
       y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.15)] },
     },
     axes: [
@@ -77,7 +77,7 @@ function optionsOf(lines, show, element) {
 
 /** Before there is anything to draw, the axis is one of no time. */
 function clockOf(time) {
-  return time > SPAN_MIN_S ? clock(new Date(time * 1000)) : "";
+  return time > 0 ? clock(new Date(time * 1000)) : "";
 }
 
 function spoken(values, show) {
