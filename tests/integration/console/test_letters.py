@@ -98,7 +98,6 @@ def test_who_only_looks_sends_nothing_back(
     expect(page.get_by_role("region", name="Letters").locator("tbody tr")).to_have_count(3)
     assert serious_faults(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    page.screenshot(path=f"/tmp/letters-{colours}.png")
     watcher = open_page(guarded.base_url, place, token="watcher-secret-of-16").page
     expect(watcher.get_by_role("alert").first).to_contain_text("receive")
     expect(watcher.get_by_role("button", name="Send all back …")).to_have_count(0)
