@@ -112,6 +112,16 @@ def test_a_group_is_moved_once_it_was_seen_where_to(guarded: ServerProcess, open
     expect(page.locator('tbody td[data-title="Progress"]')).to_have_text("2 of 5")
 
 
+def test_a_refusal_is_shown_with_what_is_not_seen(guarded: ServerProcess, open_page: OpenPage) -> None:
+    read_to(guarded, "refused", 0)
+    page = open_group(guarded, open_page, "refused")
+    problem = {"title": "No", "code": "CONFLICT", "detail": "<b>not now</b>\u202e"}
+    page.route("**/groups/refused/pause", lambda route: route.fulfill(status=409, json=problem))
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".toast")).to_have_text("<b>not now</b>U+202E")
+    expect(page.get_by_role("button", name="Pause")).to_be_enabled()
+
+
 def test_a_group_is_paused_and_goes_on(guarded: ServerProcess, open_page: OpenPage) -> None:
     read_to(guarded, "resting", 0)
     page = open_group(guarded, open_page, "resting")

@@ -27,7 +27,7 @@ const columnsOf = (right, why, cancel) => [
 /** @param {{group: string, topic: string, onFinished: () => void}} props */
 export function LetterJobs({ group, topic, onFinished }) {
   const { answer, problem, again } = useAnswer((signal) => get(path`groups/${group}/redrive`, {}, signal), [group, "redrive"], { everyMs: EVERY_MS });
-  const right = useRight("settle", { group });
+  const right = useRight("send", { group });
   const jobs = (answer?.jobs ?? []).filter((each) => each.topic === topic);
   const finished = jobs.filter((each) => each.finishedAt).length;
   const before = useRef(null);
