@@ -16,6 +16,8 @@ TOKENS = """
 tokens = [
   { name = "boss", token = "boss-secret-of-16", roles = ["admin"] },
   { name = "watcher", token = "watcher-secret-of-16", roles = ["viewer"] },
+  { name = "mover", token = "mover-secret-of-16", rights = [
+    { allow = ["look", "receive"], topics = ["*"], groups = ["*"] }, { allow = ["seek"], groups = ["*"] }] },
 ]
 """
 ASKED_MAX = 50
