@@ -80,6 +80,17 @@ def test_a_node_is_drained_once_it_was_seen_what_moves(cluster: RealCluster, ope
     watched.assert_clean()
 
 
+def test_no_node_is_drained_before_it_is_known_what_moves(cluster: RealCluster, open_page: OpenPage) -> None:
+    page = open_page(cluster.gateway_urls[0], "#/cluster", token=BOSS).page
+    problem = {"title": "Not now", "code": "NOT_READY", "detail": "no controller"}
+    page.route("**/cluster/plan", lambda route: route.fulfill(status=503, json=problem))
+    page.get_by_role("button", name="Drain node 1 …").click()
+    expect(page.get_by_text("no controller")).to_be_visible()
+    drain = page.get_by_role("button", name="Drain it")
+    expect(drain).to_be_disabled()
+    expect(drain).to_have_accessible_description("First see what would be moved.")
+
+
 def test_what_has_nowhere_to_go_is_said_before(cluster: RealCluster, open_page: OpenPage) -> None:
     with Client(cluster.gateway_urls[0], token=BOSS) as client:
         client.topics.create("everywhere", partitions=2, replication_factor=4)

@@ -20,11 +20,28 @@ PLACES = {
     "topics": "Topics",
     "topics/orders": "orders",
     "topics/orders/messages": "Messages",
+    "groups": "Groups",
+    "groups/mail": "mail",
+    "groups/mail/letters": "Dead letters",
+    "cluster": "Cluster",
     "tail?topic=orders": "Live tail",
     "send?topic=orders": "Send a message",
     "nothing/here": "Nothing here",
 }
 TRIES = 3
+
+
+@pytest.fixture(scope="module")
+def furnished(shop: ServerProcess) -> ServerProcess:
+    """Something is on every screen: a group with a message that is blocked, and with a dead letter."""
+    shop.request("PUT", "/topics/bills", {"partitions": 1})
+    shop.request("PUT", "/groups/mail", {"mode": "keyOrdered", "settings": {"maxAttempts": 1}})
+    for exhausted in ("deadLetter", "block"):
+        shop.request("PATCH", "/groups/mail", {"settings": {"onExhausted": exhausted}})
+        shop.send("bills", {"of": exhausted}, key=exhausted)
+        [received] = shop.receive("bills", "mail", max=1)
+        shop.request("POST", "/nack", {"receipt": received["receipt"], "reason": "no such street"})
+    return shop
 
 
 def serious_faults(page: Page) -> list[str]:
@@ -39,19 +56,50 @@ def test_what_is_not_for_everybody_is_found(shop: ServerProcess, open_page: Open
     assert [fault.split()[0] for fault in serious_faults(page)] == ["label"]
 
 
+def test_there_is_something_on_every_screen(furnished: ServerProcess, open_page: OpenPage) -> None:
+    page = open_page(furnished.base_url, "#/groups/mail").page
+    expect(page.get_by_role("button", name="Skip bills 0 offset 1 …")).to_be_visible()
+    page.get_by_role("link", name="Dead letters").click()
+    expect(page.get_by_label("Choose letter 0:0")).to_be_visible()
+
+
+@pytest.mark.parametrize("place", ["topics/orders", "groups/mail"])
+@pytest.mark.parametrize(("size", "colours"), [(WIDE, "dark"), (NARROW, "light")], ids=["wide-dark", "narrow-light"])
+def test_the_way_on_from_long_settings_is_seen(
+    furnished: ServerProcess, open_page: OpenPage, place: str, size: tuple[int, int], colours: str
+) -> None:
+    """Without scrolling; and a field that is come to by the keyboard is not under it."""
+    watched = open_page(furnished.base_url, f"#/{place}", size=size, colours=colours)
+    page = watched.page
+    page.get_by_role("button", name="Change …").click()
+    way_on = page.get_by_role("button", name="Show what would change")
+    expect(way_on).to_be_in_viewport(ratio=1)
+    fields = page.locator("dialog :is(input, select)")
+    bottom = way_on.bounding_box()["y"]
+    for _ in range(fields.count() - 1):
+        page.keyboard.press("Tab")
+        box = page.locator("dialog :focus").bounding_box()
+        assert box["y"] + box["height"] <= bottom
+    heights = {round(label.bounding_box()["height"]) for label in page.locator("dialog label").all()}
+    assert len(heights) == 1, "no name is broken"
+    assert serious_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    watched.assert_clean()
+
+
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_screens_are_for_everybody(
-    shop: ServerProcess, open_page: OpenPage, colours: str, size: tuple[int, int]
+    furnished: ServerProcess, open_page: OpenPage, colours: str, size: tuple[int, int]
 ) -> None:
     """By axe; and nothing is wider than the screen."""
-    watched = open_page(shop.base_url, colours=colours, size=size)
+    watched = open_page(furnished.base_url, colours=colours, size=size)
     page = watched.page
-    sent = shop.send("orders", {"a": 1}, key="k", tags=["t"], headers={"h": "v"})["messageId"]
+    sent = furnished.send("orders", {"a": 1}, key="k", tags=["t"], headers={"h": "v"})["messageId"]
     places = PLACES | {f"messages/{sent}": "Message"}
     faults = []
     for place, heading in places.items():
-        page.goto(f"{shop.base_url}/console#/{place}")
+        page.goto(f"{furnished.base_url}/console#/{place}")
         expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
         expect(page.get_by_text("Loading …")).to_have_count(0)
         faults += [f"{place}: {each}" for each in serious_faults(page)]

@@ -97,6 +97,20 @@ def test_who_only_looks_decides_nothing(guarded: ServerProcess, open_page: OpenP
         expect(button).to_have_accessible_description("Your token “watcher” has no right to seek on group seen-stuck.")
 
 
+def test_who_owns_the_group_and_not_the_topic_decides_nothing(guarded: ServerProcess, open_page: OpenPage) -> None:
+    """What a group does with a topic's messages is the topic's matter too."""
+    block(guarded, "owned")
+    page = open_group(guarded, open_page, "owned", token="mover")
+    why = "Your token “mover” has no right to seek on topic orders."
+    for opens, does in (("Skip orders 0 offset 0 …", "Skip"), ("Move …", "Show what would be")):
+        page.get_by_role("button", name=opens).click()
+        button = page.get_by_role("dialog").get_by_role("button", name=does, exact=True)
+        expect(button).to_have_accessible_description(why)
+        expect(button).to_be_disabled()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_a_move_that_lands_elsewhere_says_so(guarded: ServerProcess, open_page: OpenPage) -> None:
     read_to(guarded, "busy", 4)
     page = open_group(guarded, open_page, "busy")

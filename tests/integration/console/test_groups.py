@@ -16,8 +16,11 @@ TOKENS = """
 tokens = [
   { name = "boss", token = "boss-secret-of-16", roles = ["admin"] },
   { name = "watcher", token = "watcher-secret-of-16", roles = ["viewer"] },
+  { name = "mover", token = "mover-secret-of-16", rights = [
+    { allow = ["look", "receive"], topics = ["*"], groups = ["*"] }, { allow = ["seek"], groups = ["*"] }] },
 ]
 """
+ASKED_MAX = 50
 BOSS = {"Authorization": "Bearer boss-secret-of-16"}
 
 
@@ -64,6 +67,28 @@ def test_a_group_is_found_with_its_lag(guarded: ServerProcess, open_page: OpenPa
     watched.assert_clean()
 
 
+def test_where_the_stream_is_refused_groups_are_asked(no_streams: ServerProcess, open_page: OpenPage) -> None:
+    """As many as are worth while, and those that are searched for."""
+    no_streams.request("PUT", "/topics/asked", {"partitions": 2})
+    for number in range(3):
+        no_streams.send("asked", number)
+    no_streams.receive("asked", "g-00", max=1)
+    for number in range(1, ASKED_MAX + 1):
+        assert no_streams.request("PUT", f"/groups/g-{number:02}", {}).status == 201
+    watched = open_page(no_streams.base_url, "#/groups")
+    page = watched.page
+    expect(page.get_by_role("row", name="g-00").locator('[data-title="Lag"]')).to_have_text("3")
+    expect(page.get_by_role("row", name="g-00").locator('[data-title="In flight"]')).to_have_text("1")
+    expect(page.get_by_text("Those are the first 50: search for others.")).to_be_visible()
+    expect(page.get_by_role("row", name="g-49").locator('[data-title="Lag"]')).to_have_text("0")
+    page.get_by_role("button", name="Next →").click()
+    expect(page.get_by_role("row", name="g-50").locator('[data-title="Lag"]')).to_have_text("–")
+    page.get_by_label("Search groups").fill("g-50")
+    expect(page.get_by_role("row", name="g-50").locator('[data-title="Lag"]')).to_have_text("0")
+    expect(page.get_by_text("search for others")).to_have_count(0)
+    watched.assert_clean("429")
+
+
 def test_a_group_is_moved_once_it_was_seen_where_to(guarded: ServerProcess, open_page: OpenPage) -> None:
     read_to(guarded, "moved", 4)
     page = open_group(guarded, open_page, "moved")
@@ -87,6 +112,16 @@ def test_a_group_is_moved_once_it_was_seen_where_to(guarded: ServerProcess, open
     expect(page.get_by_text("moved is moved in orders.")).to_be_visible()
     assert progress(guarded, "moved") == 2
     expect(page.locator('tbody td[data-title="Progress"]')).to_have_text("2 of 5")
+
+
+def test_a_refusal_is_shown_with_what_is_not_seen(guarded: ServerProcess, open_page: OpenPage) -> None:
+    read_to(guarded, "refused", 0)
+    page = open_group(guarded, open_page, "refused")
+    problem = {"title": "No", "code": "CONFLICT", "detail": "<b>not now</b>\u202e"}
+    page.route("**/groups/refused/pause", lambda route: route.fulfill(status=409, json=problem))
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".toast")).to_have_text("<b>not now</b>U+202E")
+    expect(page.get_by_role("button", name="Pause")).to_be_enabled()
 
 
 def test_a_group_is_paused_and_goes_on(guarded: ServerProcess, open_page: OpenPage) -> None:

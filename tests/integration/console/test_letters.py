@@ -8,13 +8,25 @@ from playwright.sync_api import expect
 
 from tests.integration.console.conftest import NARROW, WIDE, OpenPage
 from tests.integration.console.test_everywhere import serious_faults
-from tests.integration.console.test_groups import BOSS, TOKENS
+from tests.integration.console.test_groups import BOSS
 from tests.support.server_process import ServerProcess
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("console")]
 
-REASON = "<b>no such customer</b>"
+SEES_ALL = '{ allow = ["look", "receive"], topics = ["*"], groups = ["*"] }'
+OWNS_GROUPS = '{ allow = ["send", "settle"], groups = ["*"] }'
+TOKENS = f"""
+tokens = [
+  {{ name = "boss", token = "boss-secret-of-16", roles = ["admin"] }},
+  {{ name = "watcher", token = "watcher-secret-of-16", roles = ["viewer"] }},
+  {{ name = "clerk", token = "clerk-secret-of-16", rights = [{SEES_ALL}, {{ allow = ["send"], groups = ["*"] }}] }},
+  {{ name = "head", token = "head-secret-of-16", rights = [{SEES_ALL}, {OWNS_GROUPS}] }},
+]
+"""
+REASON = "<b>no such customer</b>\u202e"
+HEAD = {"Authorization": "Bearer head-secret-of-16"}
+SHOWN = "<b>no such customer</b>U+202E"
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +64,10 @@ def test_letters_are_sent_back(guarded: ServerProcess, open_page: OpenPage) -> N
     page.get_by_role("link", name="Dead letters").click()
     reasons = page.get_by_role("region", name="By reason")
     expect(reasons.locator("tbody tr")).to_have_count(1)
-    expect(reasons.locator("tbody tr")).to_contain_text(REASON)
+    expect(reasons.locator("tbody tr")).to_contain_text(SHOWN)
     letters = page.get_by_role("region", name="Letters").locator("tbody tr")
     expect(letters).to_have_count(3)
+    expect(letters.first).to_contain_text(SHOWN)
     expect(page.get_by_role("button", name="Send chosen back …")).to_be_disabled()
     page.get_by_label("Choose letter 0:1").check()
     page.get_by_role("button", name="Send chosen back …").click()
@@ -87,6 +100,23 @@ def test_a_slow_job_is_cancelled(guarded: ServerProcess, open_page: OpenPage) ->
     assert job["moved"] < 90
 
 
+def test_what_is_offered_is_what_the_server_allows(guarded: ServerProcess, open_page: OpenPage) -> None:
+    """A job is begun by who may settle the letters too, and cancelled by who may send in the group's name."""
+    let_die(guarded, "offered", count=60)
+    job = {"topic": "offered.billing-offered.dlq", "ratePerSecond": 1}
+    place = "#/groups/billing-offered/letters"
+    head = open_page(guarded.base_url, place, token="head-secret-of-16").page
+    send_back = head.get_by_role("button", name="Send all back …")
+    expect(send_back).to_be_disabled()
+    why = "Your token “head” has no right to settle on topic offered.billing-offered.dlq."
+    expect(send_back).to_have_accessible_description(why)
+    assert guarded.request("POST", "/groups/billing-offered/redrive", job, headers=HEAD).status == 403
+    assert guarded.request("POST", "/groups/billing-offered/redrive", job, headers=BOSS).status in (200, 201, 202)
+    clerk = open_page(guarded.base_url, place, token="clerk-secret-of-16").page
+    clerk.get_by_role("button", name="Cancel", exact=True).click()
+    expect(clerk.get_by_role("region", name="Sent back").locator("tbody tr")).to_contain_text("cancelled")
+
+
 @pytest.mark.parametrize(("size", "colours"), [(WIDE, "light"), (NARROW, "dark")], ids=["wide-light", "narrow-dark"])
 def test_who_only_looks_sends_nothing_back(
     guarded: ServerProcess, open_page: OpenPage, size: tuple[int, int], colours: str
@@ -98,7 +128,6 @@ def test_who_only_looks_sends_nothing_back(
     expect(page.get_by_role("region", name="Letters").locator("tbody tr")).to_have_count(3)
     assert serious_faults(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    page.screenshot(path=f"/tmp/letters-{colours}.png")
     watcher = open_page(guarded.base_url, place, token="watcher-secret-of-16").page
     expect(watcher.get_by_role("alert").first).to_contain_text("receive")
     expect(watcher.get_by_role("button", name="Send all back …")).to_have_count(0)

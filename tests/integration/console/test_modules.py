@@ -133,6 +133,16 @@ def test_every_text_keeps_its_seen_characters_and_shows_the_others(page: Page) -
     check()
 
 
+def test_a_plot_is_of_a_minute_at_least(page: Page) -> None:
+    for times, shown in (
+        ([], [-60, 0]),
+        ([1000], [940, 1000]),
+        ([1000, 1030], [970, 1030]),
+        ([1000, 1200], [1000, 1200]),
+    ):
+        assert call(page, "live/rate_history.js", "shownOf", times) == shown
+
+
 def test_a_tail_shows_the_last_and_counts_all(page: Page) -> None:
     script = """async (count) => {
       const start = document.querySelector("script[type=module]").src;

@@ -80,7 +80,6 @@ def test_its_form_is_for_everybody(
     page.get_by_role("button", name="Change …").click()
     page.get_by_label("ttlMs").fill("60000")
     assert serious_faults(page) == []
-    page.screenshot(path=f"/tmp/settings-{colours}.png")
     page.get_by_role("button", name="Show what would change").click()
     expect(page.locator('dialog td[data-title="Then"]')).to_have_text("60000")
     assert serious_faults(page) == []

@@ -1,5 +1,6 @@
 /** A topic's log, page by page over some of its partitions, in the order of time. Nothing is leased. */
 
+import { inTurn } from "./in_turn.js";
 import { getExactly, path } from "./server.js";
 
 export const PAGE = 50;
@@ -7,7 +8,6 @@ export const PAGE = 50;
 const ANSWER_BYTES_MAX = 262_144;
 /** So many answers are asked for until one holds what is looked for; then whoever looks says whether to go on. */
 const ANSWERS_MAX = 8;
-const AT_A_TIME = 5;
 
 /**
  * @typedef {{offset?: number, time?: number, isAtEnd?: boolean}} Cursor where to go on in a partition
@@ -18,7 +18,7 @@ const AT_A_TIME = 5;
 /** The next messages behind the cursors, the oldest first.
  * @param {{topic: string, filter: string, cursors: Map<number, Cursor>, signal?: AbortSignal}} asked @returns {Promise<Page>} */
 export async function forward({ topic, filter, cursors, signal }) {
-  const reads = await inTurn([...cursors], ([partition, cursor]) => readOn(topic, partition, cursor, filter, signal));
+  const reads = await inTurn([...cursors], orProblem(([partition, cursor]) => readOn(topic, partition, cursor, filter, signal)));
   const read = reads.filter((each) => !each.problem);
   const found = read.flatMap(({ messages }) => messages).sort(byTime);
   const messages = found.slice(0, PAGE);
@@ -37,12 +37,12 @@ export async function forward({ topic, filter, cursors, signal }) {
  * @param {{topic: string, filter: string, cursors: Map<number, Cursor>, starts: Map<number, number>, windowSize: number, signal?: AbortSignal}} asked
  * @returns {Promise<Page>} */
 export async function backward({ topic, filter, cursors, starts, windowSize, signal }) {
-  const reads = await inTurn([...cursors], async ([partition, { offset: until }]) => {
+  const reads = await inTurn([...cursors], orProblem(async ([partition, { offset: until }]) => {
     const offset = Math.max(starts.get(partition), until - windowSize);
     if (offset >= until) return { partition, messages: [], offset, isAtEnd: true };
     const messages = await readWindow(topic, partition, { offset, until, filter, signal });
     return { partition, messages, offset, isAtEnd: offset <= starts.get(partition) };
-  });
+  }));
   const read = reads.filter((each) => !each.problem);
   const next = new Map(cursors);
   for (const { partition, offset } of read) next.set(partition, { offset });
@@ -87,20 +87,14 @@ function byTime(one, other) {
   return one.appendTime - other.appendTime || one.partition - other.partition || one.offset - other.offset;
 }
 
-/** Some at a time, as a browser has few connections. One that fails says `problem` and keeps none from coming. */
-async function inTurn(entries, read) {
-  const results = [];
-  const waiting = entries.entries();
-  const worker = async () => {
-    for (const [index, entry] of waiting) {
-      try {
-        results[index] = await read(entry);
-      } catch (problem) {
-        if (problem instanceof DOMException && problem.name === "AbortError") throw problem;
-        results[index] = { partition: entry[0], messages: [], problem };
-      }
+/** A partition that cannot be read says `problem`, and keeps none from coming. */
+function orProblem(read) {
+  return async (entry) => {
+    try {
+      return await read(entry);
+    } catch (problem) {
+      if (problem instanceof DOMException && problem.name === "AbortError") throw problem;
+      return { partition: entry[0], messages: [], problem };
     }
   };
-  await Promise.all(Array.from({ length: Math.min(AT_A_TIME, entries.length) }, worker));
-  return results;
 }

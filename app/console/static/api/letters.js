@@ -1,11 +1,10 @@
 /** Dead letters that a group has not handled. Nothing is leased. */
 
-import { PAGE, forward } from "./browse.js";
+import { forward } from "./browse.js";
+import { inTurn } from "./in_turn.js";
 import { get, getExactly, path } from "./server.js";
 
 const SETTLED = new Set(["done", "deadLettered", "passedOver", "expired"]);
-/** At once, as a browser has few connections. */
-const AT_A_TIME = 5;
 const NONE = { letters: [], isAtEnd: true, problem: null };
 
 /** The oldest letters that are not handled, of one page of the log from the group's progress on.
@@ -25,11 +24,6 @@ export async function readLetters(group, topic, signal) {
 
 /** Behind its progress a group has handled some and not others: only a look at each tells. */
 async function unhandled(messages, group, signal) {
-  const left = [];
-  for (let at = 0; at < Math.min(messages.length, PAGE); at += AT_A_TIME) {
-    const some = messages.slice(at, at + AT_A_TIME);
-    const lives = await Promise.all(some.map((each) => getExactly(path`messages/${each.messageId}`, {}, signal)));
-    left.push(...some.filter((_, index) => !SETTLED.has(lives[index].groups.find((each) => each.group === group)?.state)));
-  }
-  return left;
+  const lives = await inTurn(messages, ({ messageId }) => getExactly(path`messages/${messageId}`, {}, signal));
+  return messages.filter((_, index) => !SETTLED.has(lives[index].groups.find((each) => each.group === group)?.state));
 }

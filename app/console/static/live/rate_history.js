@@ -17,3 +17,12 @@ export function withPoint(history, timeMs, values) {
 export function emptyHistory(figures) {
   return Array.from({ length: figures + 1 }, () => []);
 }
+
+const SHOWN_MIN_S = 60;
+
+/** From when to when a plot of them is. Of one point alone a plot would make a day.
+ * @param {number[]} times in seconds @returns {[number, number]} */
+export function shownOf(times) {
+  const last = times.at(-1) ?? 0;
+  return [Math.min(times[0] ?? last, last - SHOWN_MIN_S), last];
+}

@@ -15,7 +15,8 @@ const DRAWN_EVERY_MS = 150;
 
 /**
  * @param {{kinds: string, topics?: string, groups?: string}} wanted as `GET /events` takes it
- * @returns {{watched: import("./watched.js").Watched, problem: Problem | null, source: "stream" | "polling"}}
+ * @returns {{watched: import("./watched.js").Watched, problem: Problem | null, source: "stream" | "polling" | "refused"}}
+ *  `refused`: there is no stream, and nothing is asked in its place
  */
 export function useWatch({ kinds, topics, groups }) {
   const [state, setState] = useState({ watched: nothingWatched(), problem: null, source: "stream" });
@@ -52,7 +53,7 @@ async function watch(query, signal, show) {
 async function pollOrSayWhy(problem, kinds, signal, show) {
   if (signal.aborted) return;
   if (kinds.includes("totals") && !REFUSED.has(problem.status)) await poll(signal, show);
-  else show((last) => ({ ...last, problem }));
+  else show((last) => ({ ...last, problem, source: "refused" }));
 }
 
 async function poll(signal, show) {

@@ -2,11 +2,11 @@
 
 import { html, useEffect, useLayoutEffect, useRef } from "../view.js";
 import { Store, useStore } from "../api/store.js";
+import { shownOf } from "../live/rate_history.js";
 import { theme } from "../shell/theme.js";
 import uPlot from "../vendor/uplot.js";
 
 const HEIGHT = 190;
-const SPAN_MIN_S = 60;
 const clock = uPlot.fmtDate("{HH}:{mm}:{ss}");
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const systemColours = new Store(systemIsDark.matches);
@@ -22,7 +22,7 @@ export function Plot({ label, lines, data, show }) {
   const colours = `${useStore(theme)} ${useStore(systemColours)}`;
   useLayoutEffect(() => {
     const element = place.current;
-    const drawn = new uPlot(optionsOf(lines, show, element.clientWidth), data, element);
+    const drawn = new uPlot(optionsOf(lines, show, element), data, element);
     const fit = new ResizeObserver(() => drawn.setSize({ width: element.clientWidth, height: HEIGHT }));
     fit.observe(element);
     plot.current = drawn;
@@ -44,9 +44,14 @@ export function Plot({ label, lines, data, show }) {
   </figure>`;
 }
 
-function optionsOf(lines, show, width) {
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+/** As a canvas takes it: what the style sheet says is one of two. */
+function colourIn(element, name) {
+  element.style.color = `var(--${name})`;
+  return getComputedStyle(element).color;
+}
+
+function optionsOf(lines, show, element) {
+  const colour = (name) => colourIn(element, name);
   const axis = {
     stroke: colour("text-soft"),
     grid: { stroke: colour("line"), width: 1 },
@@ -54,12 +59,12 @@ function optionsOf(lines, show, width) {
     font: "11px system-ui, sans-serif",
   };
   return {
-    width,
+    width: element.clientWidth,
     height: HEIGHT,
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
-      x: { range: (_plot, low, high) => [Math.min(low ?? 0, (high ?? 0) - SPAN_MIN_S), high ?? 0] },
+      x: { range: (plot) => shownOf(plot.data[0]) },
       y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.15)] },
     },
     axes: [
@@ -72,7 +77,7 @@ function optionsOf(lines, show, width) {
 
 /** Before there is anything to draw, the axis is one of no time. */
 function clockOf(time) {
-  return time > SPAN_MIN_S ? clock(new Date(time * 1000)) : "";
+  return time > 0 ? clock(new Date(time * 1000)) : "";
 }
 
 function spoken(values, show) {

@@ -15,7 +15,7 @@ export function ProblemNotice({ problem, onAgain }) {
     <div class="notice-text">
       <strong>${problem.title}</strong>
       <p><${HostileText} text=${problem.detail} lengthMax=${500} /></p>
-      ${problem.near.length > 0 && html`<p>Did you mean ${problem.near.slice(0, 3).join(", ")}?</p>`}
+      ${problem.near.length > 0 && html`<p>Did you mean <${HostileText} text=${problem.near.slice(0, 3).join(", ")} />?</p>`}
       ${hasPage && html`<p class="quiet"><a href=${`docs/errors#${problem.code}`}>${problem.code}</a></p>`}
     </div>
     ${onAgain && html`<${Button} onClick=${onAgain}>Try again<//>`}

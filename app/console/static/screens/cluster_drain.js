@@ -1,9 +1,9 @@
 /** Draining a node: what would be moved is shown first, and done only then. */
 
-import { html, useState } from "../view.js";
-import { Problem } from "../api/problem.js";
+import { html } from "../view.js";
 import { change, path } from "../api/server.js";
 import { useAnswer } from "../api/use_answer.js";
+import { useChange } from "../api/use_change.js";
 import { nodesText } from "../format/cluster.js";
 import { count, counted } from "../format/number.js";
 import { Button } from "../parts/button.js";
@@ -26,22 +26,14 @@ const MOVES = [
 /** @param {{node: object, right: {allowed: boolean, reason: string}, onDone: () => void, onClose: () => void}} props */
 export function ClusterDrain({ node, right, onDone, onClose }) {
   const plan = useAnswer(() => change("POST", "cluster/plan", { drain: [node.node] }), ["plan", node.node]);
-  const [problem, setProblem] = useState(null);
-  const [isAsking, setIsAsking] = useState(false);
-  const drain = async () => {
-    setIsAsking(true);
-    setProblem(null);
-    try {
+  const { problem, why, run } = useChange();
+  const drain = () =>
+    run(async () => {
       await change("PUT", path`cluster/nodes/${node.node}/drain`);
       say(`Node ${node.node} is being emptied.`);
       onDone();
       onClose();
-    } catch (error) {
-      setProblem(Problem.of(error));
-      setIsAsking(false);
-    }
-  };
-  const why = isAsking ? "The server is being asked." : plan.answer ? null : "First see what would be moved.";
+    });
   return html`<${Dialog} title=${`Drain node ${node.node}`} onClose=${onClose}>
     <p>All that it has is moved to others, and it gets nothing new. It goes on serving meanwhile, and can be taken back at any time.</p>
     <${ProblemNotice} problem=${problem ?? plan.problem} onAgain=${problem ? undefined : plan.again} />
@@ -49,7 +41,7 @@ export function ClusterDrain({ node, right, onDone, onClose }) {
     ${plan.answer && html`<${Plan} plan=${plan.answer} />`}
     <div class="dialog-end">
       <${Button} kind="quiet" onClick=${onClose}>Cancel<//>
-      <${Button} kind="danger" right=${right} why=${why} onClick=${drain}>${plan.answer?.stuck.length ? "Drain it all the same" : "Drain it"}<//>
+      <${Button} kind="danger" right=${right} why=${why ?? (plan.answer ? null : "First see what would be moved.")} onClick=${drain}>${plan.answer?.stuck.length ? "Drain it all the same" : "Drain it"}<//>
     </div>
   <//>`;
 }

@@ -1,14 +1,14 @@
 /** One node of the map: how it is, what it holds, and its drain. */
 
 import { html, useState } from "../view.js";
-import { Problem } from "../api/problem.js";
 import { change, path } from "../api/server.js";
+import { useChange } from "../api/use_change.js";
 import { statesOf } from "../format/cluster.js";
 import { count } from "../format/number.js";
 import { Badge } from "../parts/badge.js";
 import { Button } from "../parts/button.js";
 import { HostileText } from "../parts/hostile_text.js";
-import { say } from "../parts/toasts.js";
+import { say, sayWhyNot } from "../parts/toasts.js";
 import { ClusterDrain } from "./cluster_drain.js";
 
 /** @param {{node: object, isController: boolean, right: {allowed: boolean, reason: string}, onDone: () => void}} props */
@@ -38,17 +38,12 @@ function Drain({ node, right, onDone }) {
 }
 
 function StopDraining({ node, right, onDone }) {
-  const [isWaiting, setIsWaiting] = useState(false);
-  const stop = async () => {
-    setIsWaiting(true);
-    try {
+  const { why, run } = useChange(sayWhyNot);
+  const stop = () =>
+    run(async () => {
       await change("DELETE", path`cluster/nodes/${node.node}/drain`);
       say(`Node ${node.node} may get replicas again.`);
       onDone();
-    } catch (error) {
-      say(Problem.of(error).message, "bad");
-    }
-    setIsWaiting(false);
-  };
-  return html`<${Button} right=${right} why=${isWaiting ? "It is being asked for." : null} label=${`Stop draining node ${node.node}`} onClick=${stop}>Stop draining<//>`;
+    });
+  return html`<${Button} ...${{ right, why }} label=${`Stop draining node ${node.node}`} onClick=${stop}>Stop draining<//>`;
 }

@@ -1,10 +1,10 @@
 /** What is blocked in a group until a person decides: released, it goes out again; skipped, it is done. */
 
 import { html, useState } from "../view.js";
-import { Problem } from "../api/problem.js";
 import { useRight } from "../api/rights.js";
 import { change, get, path } from "../api/server.js";
 import { useAnswer } from "../api/use_answer.js";
+import { useChange } from "../api/use_change.js";
 import { blockedBody } from "../format/blocked.js";
 import { count, counted } from "../format/number.js";
 import { ago } from "../format/time.js";
@@ -50,7 +50,7 @@ const columnsOf = (right, setAsked) => [
 ];
 
 function decisionsOf(message, right, setAsked) {
-  return html`<span class="badges">${Object.entries(DECISIONS).map(
+  return html`<span class="row-actions">${Object.entries(DECISIONS).map(
     ([decision, { title }]) => html`<${Button} key=${decision} kind="quiet" right=${right} label=${`${title} ${message.topic} ${message.partition} offset ${message.offset} …`} onClick=${() => setAsked({ decision, message })}>${title} …<//>`,
   )}</span>`;
 }
@@ -58,22 +58,15 @@ function decisionsOf(message, right, setAsked) {
 function DecisionDialog({ group, right, decision, message, onDone, onClose }) {
   const topicRight = useRight("seek", { topic: message.topic });
   const [isForKey, setIsForKey] = useState(false);
-  const [problem, setProblem] = useState(null);
-  const [isAsking, setIsAsking] = useState(false);
+  const { problem, why, run } = useChange();
   const { title, does, done } = DECISIONS[decision];
-  const decide = async () => {
-    setIsAsking(true);
-    setProblem(null);
-    try {
+  const decide = () =>
+    run(async () => {
       const answer = await change("POST", decision === "skip" ? path`groups/${group}/keys/skip` : path`groups/${group}/keys/release`, blockedBody(message, isForKey));
       say(`${counted(answer.keys.length, "message")} ${answer.keys.length === 1 ? "is" : "are"} ${done}.`);
       onDone();
       onClose();
-    } catch (error) {
-      setProblem(Problem.of(error));
-      setIsAsking(false);
-    }
-  };
+    });
   return html`<${Dialog} title=${`${title} what is blocked`} onClose=${onClose}>
     <p>${placeOf(message)}, key ${keyOf(message)}</p>
     <p>${does}</p>
@@ -81,7 +74,7 @@ function DecisionDialog({ group, right, decision, message, onDone, onClose }) {
     <${ProblemNotice} problem=${problem} />
     <div class="dialog-end">
       <${Button} kind="quiet" onClick=${onClose}>Cancel<//>
-      <${Button} kind=${decision === "skip" ? "danger" : "main"} right=${right.allowed ? topicRight : right} why=${isAsking ? "The server is being asked." : null} onClick=${decide}>${title}<//>
+      <${Button} kind=${decision === "skip" ? "danger" : "main"} right=${right.allowed ? topicRight : right} why=${why} onClick=${decide}>${title}<//>
     </div>
   <//>`;
 }

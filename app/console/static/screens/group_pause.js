@@ -1,15 +1,15 @@
 /** Pausing a group and letting it go on. Where only parts of it are paused, they are named before they go on. */
 
 import { html, useState } from "../view.js";
-import { Problem } from "../api/problem.js";
 import { useRight } from "../api/rights.js";
 import { change, path } from "../api/server.js";
+import { useChange } from "../api/use_change.js";
 import { time } from "../format/time.js";
 import { Button } from "../parts/button.js";
 import { Dialog } from "../parts/dialog.js";
 import { HostileText } from "../parts/hostile_text.js";
 import { Table } from "../parts/table.js";
-import { say } from "../parts/toasts.js";
+import { say, sayWhyNot } from "../parts/toasts.js";
 
 const PAUSED = [
   { title: "What", isMain: true, of: pausedThing },
@@ -19,25 +19,20 @@ const PAUSED = [
 /** @param {{group: object, onDone: () => void}} props */
 export function GroupPause({ group, onDone }) {
   const right = useRight("manage", { group: group.name });
-  const [isWaiting, setIsWaiting] = useState(false);
+  const { why, run } = useChange(sayWhyNot);
   const [isAsked, setIsAsked] = useState(false);
   const isWhole = group.paused.some((each) => each.topic === null);
   const hasParts = group.paused.some((each) => each.topic !== null);
-  const ask = async (where, said) => {
+  const ask = (where, said) => {
     setIsAsked(false);
-    setIsWaiting(true);
-    try {
+    return run(async () => {
       await change("POST", where, {});
       say(said);
       onDone();
-    } catch (error) {
-      say(Problem.of(error).message, "bad");
-    }
-    setIsWaiting(false);
+    });
   };
   const pause = () => ask(path`groups/${group.name}/pause`, `${group.name} is paused: what is leased may still be settled.`);
   const resume = () => ask(path`groups/${group.name}/resume`, `${group.name} goes on.`);
-  const why = isWaiting ? "It is being asked for." : null;
   return html`${!isWhole && html`<${Button} ...${{ right, why }} onClick=${pause}>${hasParts ? "Pause all of it" : "Pause"}<//>`}
     ${hasParts && html`<${Button} ...${{ right, why }} onClick=${() => setIsAsked(true)}>Resume …<//>`}
     ${isWhole && !hasParts && html`<${Button} ...${{ right, why }} onClick=${resume}>Resume<//>`}

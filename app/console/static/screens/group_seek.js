@@ -1,9 +1,9 @@
 /** Moving a group in a topic: where it would go on is shown first, and done only then. */
 
 import { html, useState } from "../view.js";
-import { Problem } from "../api/problem.js";
 import { useRight } from "../api/rights.js";
 import { change, path } from "../api/server.js";
+import { useChange } from "../api/use_change.js";
 import { count, counted } from "../format/number.js";
 import { localField } from "../format/time.js";
 import { landedElsewhere, seekBody, seekFaults, whyElsewhere } from "../format/seek_target.js";
@@ -42,20 +42,17 @@ export function GroupSeek({ group, places, onDone }) {
 function SeekDialog({ group, topics, onDone, onClose }) {
   const [form, setForm] = useState({ topic: topics[0], kind: "earliest", partition: "", time: localField(Date.now()), offset: "0", relative: "-10" });
   const [outcome, setOutcome] = useState(null);
-  const [problem, setProblem] = useState(null);
-  const [isAsking, setIsAsking] = useState(false);
+  const { problem, why: whyAsking, run } = useChange();
   const right = useRight("seek", { topic: form.topic });
   const faults = seekFaults(form);
-  const why = isAsking ? "The server is being asked." : (Object.values(faults)[0] ?? null);
+  const why = whyAsking ?? Object.values(faults)[0] ?? null;
   // What was shown was of another form: it is to be shown again before it can be done.
   const set = (name) => (event) => {
     setForm({ ...form, [name]: event.target.value });
     setOutcome(null);
   };
-  const seek = async (dryRun) => {
-    setIsAsking(true);
-    setProblem(null);
-    try {
+  const seek = (dryRun) =>
+    run(async () => {
       const answer = await change("POST", path`groups/${group}/offsets`, seekBody(form, dryRun));
       const elsewhere = dryRun ? 0 : landedElsewhere(outcome.partitions, answer.partitions);
       setOutcome({ ...answer, elsewhere });
@@ -64,11 +61,7 @@ function SeekDialog({ group, topics, onDone, onClose }) {
         say(`${group} is moved in ${form.topic}.`);
         onClose();
       }
-    } catch (error) {
-      setProblem(Problem.of(error));
-    }
-    setIsAsking(false);
-  };
+    });
   return html`<${Dialog} title="Move the group" onClose=${onClose}>
     <${SeekFields} ...${{ form, set, faults, topics }} />
     <${ProblemNotice} problem=${problem} />

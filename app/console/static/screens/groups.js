@@ -1,6 +1,7 @@
 /** All groups, and how far behind they are. */
 
 import { html, useMemo } from "../view.js";
+import { GROUPS_ASKED_MAX, askSums } from "../api/group_sums.js";
 import { GROUPS_MAX, readGroups } from "../api/groups.js";
 import { useAnswer } from "../api/use_answer.js";
 import { count, counted } from "../format/number.js";
@@ -32,16 +33,19 @@ const columnsOf = (sums) => [
 
 function GroupsView({ query }) {
   const { answer, problem, isWaiting, again } = useAnswer(readGroups, ["groups"], { everyMs: EVERY_MS });
-  const { watched } = useWatch({ kinds: "groups" });
-  const columns = useMemo(() => columnsOf(sumsOf(watched)), [watched]);
+  const { watched, source } = useWatch({ kinds: "groups" });
   const search = query.search ?? "";
   const all = answer?.groups ?? [];
   const found = useMemo(() => all.filter((each) => each.name.toLowerCase().includes(search.trim().toLowerCase())), [answer, search]);
+  const names = source === "refused" ? found.slice(0, GROUPS_ASKED_MAX).map((each) => each.name) : [];
+  const asked = useAnswer((signal) => askSums(names, signal), ["sums", ...names], { everyMs: EVERY_MS }).answer;
+  const columns = useMemo(() => columnsOf(source === "refused" ? (asked ?? new Map()) : sumsOf(watched)), [watched, source, asked]);
   const setSearch = (text) => stayAt(addressOf(["groups"], { search: text }));
   return html`<${ScreenHead} title="Groups"><${SearchField} label="Search groups" value=${search} onInput=${setSearch} /><//>
     <${ProblemNotice} problem=${problem} onAgain=${again} />
     <p class="summary" role="status">${all.length > 0 && (search ? `${count(found.length)} of ${counted(all.length, "group")}` : counted(all.length, "group"))}</p>
     ${answer && !answer.isComplete && html`<p class="hint">The first ${count(GROUPS_MAX)} groups are shown. Open another by its address.</p>`}
+    ${source === "refused" && found.length > 0 && html`<p class="hint">${askedText(found.length)}</p>`}
     ${found.length > 0 && html`<${Table} key=${search} caption="Groups" columns=${columns} rows=${found} keyOf=${(each) => each.id} />`}
     ${isWaiting && !answer && html`<${Waiting} />`}
     ${answer && found.length === 0 && html`<${NoGroups} search=${search} />`}`;
@@ -63,6 +67,11 @@ function sumsOf({ groups, time }) {
     sums.set(each.group, sum);
   }
   return sums;
+}
+
+function askedText(found) {
+  const rest = found > GROUPS_ASKED_MAX ? ` Those are the first ${count(GROUPS_ASKED_MAX)}: search for others.` : "";
+  return `There is no stream for this page: every ${EVERY_MS / 1_000} s each group is asked how far it is.${rest}`;
 }
 
 function oldest(sum) {

@@ -1,13 +1,14 @@
 /** Sending letters back: the chosen ones, or all, once somebody has read what that means. */
 
 import { html, useState } from "../view.js";
-import { Problem } from "../api/problem.js";
 import { useRight } from "../api/rights.js";
 import { change, path } from "../api/server.js";
+import { useChange } from "../api/use_change.js";
 import { counted } from "../format/number.js";
 import { Button } from "../parts/button.js";
 import { Dialog } from "../parts/dialog.js";
 import { Field } from "../parts/field.js";
+import { HostileText } from "../parts/hostile_text.js";
 import { ProblemNotice } from "../parts/problem_notice.js";
 import { say } from "../parts/toasts.js";
 
@@ -28,30 +29,23 @@ export function LetterRedrive({ group, topic, chosen, onDone }) {
 /** No `ids`: all of them. */
 function RedriveDialog({ group, topic, ids, right, onDone, onClose }) {
   const [rate, setRate] = useState("");
-  const [problem, setProblem] = useState(null);
-  const [isAsking, setIsAsking] = useState(false);
+  const { problem, why, run } = useChange();
   const fault = rate === "" || RATE.test(rate) ? "" : "A number from 1 to 1,000,000, or nothing.";
   const what = ids.length ? counted(ids.length, "letter") : "all letters that are not handled";
-  const send = async () => {
-    setIsAsking(true);
-    setProblem(null);
-    try {
+  const send = () =>
+    run(async () => {
       const job = await change("POST", path`groups/${group}/redrive`, { topic, messageIds: ids.length ? ids : null, ratePerSecond: rate ? Number(rate) : null });
       say(`${counted(job.total, "letter")} on the way back.`);
       onDone();
       onClose();
-    } catch (error) {
-      setProblem(Problem.of(error));
-      setIsAsking(false);
-    }
-  };
+    });
   return html`<${Dialog} title="Send letters back" onClose=${onClose}>
-    <p>This sends ${what} in ${topic} to where each came from. Every group of that topic gets them, not only ${group}.</p>
+    <p>This sends ${what} in <${HostileText} text=${topic} lengthMax=${80} /> to where each came from. Every group of that topic gets them, not only <${HostileText} text=${group} lengthMax=${80} />.</p>
     <${Field} label="Letters a second" hint="Nothing: as fast as it goes" fault=${fault}>${(attributes) => html`<input ...${attributes} inputmode="numeric" autocomplete="off" value=${rate} onInput=${(event) => setRate(event.target.value)} />`}<//>
     <${ProblemNotice} problem=${problem} />
     <div class="dialog-end">
       <${Button} kind="quiet" onClick=${onClose}>Not now<//>
-      <${Button} kind="danger" right=${right} why=${fault || (isAsking ? "The server is being asked." : null)} onClick=${send}>Send back<//>
+      <${Button} kind="danger" right=${right} why=${fault || why} onClick=${send}>Send back<//>
     </div>
   <//>`;
 }

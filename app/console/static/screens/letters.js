@@ -69,7 +69,7 @@ function Letters({ group, topic }) {
   return html`<${ProblemNotice} problem=${problem ?? (found && Problem.of(found))} onAgain=${again} />
     ${isWaiting && html`<${Waiting} />`}
     <p class="summary" role="status">${answer && letters.length > 0 && `${counted(letters.length, "letter")} not handled, the oldest first${answer.isAtEnd ? "" : "; there may be more"}`}</p>
-    ${answer && letters.length === 0 && !found && html`<${EmptyState} title=${answer.isAtEnd ? "All dead letters are handled" : "Those looked at are handled"}>What fails too often comes to ${topic}.<//>`}
+    ${answer && letters.length === 0 && !found && html`<${EmptyState} title=${answer.isAtEnd ? "All dead letters are handled" : "Those looked at are handled"}>What fails too often comes to <${HostileText} text=${topic} lengthMax=${80} />.<//>`}
     <div class="cards">
       ${letters.length > 0 &&
       html`<section aria-label="By reason"><h2 class="section-title">By reason</h2><${Table} caption="Letters by reason" columns=${SUMMARY} rows=${countsByReason(letters)} keyOf=${([reason]) => reason} pageSize=${10} /></section>

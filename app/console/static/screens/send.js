@@ -1,10 +1,10 @@
 /** A form that sends a message. */
 
 import { html, useState } from "../view.js";
-import { Problem } from "../api/problem.js";
 import { useRight } from "../api/rights.js";
 import { change, get } from "../api/server.js";
 import { useAnswer } from "../api/use_answer.js";
+import { useChange } from "../api/use_change.js";
 import { envelopeOf, faultsOf } from "../format/envelope.js";
 import { Button } from "../parts/button.js";
 import { Field } from "../parts/field.js";
@@ -19,27 +19,21 @@ const EMPTY = { topic: "", key: "", kind: "json", body: '{\n  "hello": "world"\n
 function SendView({ query }) {
   const [form, setForm] = useState({ ...EMPTY, topic: query.topic ?? "" });
   const [sent, setSent] = useState(null);
-  const [problem, setProblem] = useState(null);
-  const [isSending, setIsSending] = useState(false);
+  const { problem, why: whyAsking, run } = useChange();
   const known = useAnswer((signal) => get("topics", { limit: SUGGESTED_MAX }, signal), []).answer?.topics ?? [];
   const isKnown = form.topic === query.topic || known.some((each) => each.name === form.topic);
   const right = useRight("send", form.topic && isKnown ? { topic: form.topic } : null);
   const set = (name) => (event) => setForm({ ...form, [name]: event.target.value });
   const faults = faultsOf(form);
-  const why = isSending ? "It is being sent." : (Object.values(faults)[0] ?? null);
-  const send = async (event) => {
+  const why = whyAsking ?? Object.values(faults)[0] ?? null;
+  const send = (event) => {
     event.preventDefault();
     if (why || !right.allowed) return;
-    setIsSending(true);
-    setProblem(null);
     setSent(null);
-    try {
+    run(async () => {
       setSent(await change("POST", "messages", envelopeOf(form)));
       say(`Sent to ${form.topic}.`);
-    } catch (error) {
-      setProblem(Problem.of(error));
-    }
-    setIsSending(false);
+    });
   };
   return html`<${ScreenHead} title="Send a message" />
     <${ProblemNotice} problem=${problem} />

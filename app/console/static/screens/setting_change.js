@@ -1,9 +1,9 @@
 /** Changing settings: what would change is shown first, and done only then. */
 
 import { html, useState } from "../view.js";
-import { Problem } from "../api/problem.js";
 import { useRight } from "../api/rights.js";
 import { change } from "../api/server.js";
+import { useChange } from "../api/use_change.js";
 import { WORDS, changesOf, formOf, settingFaults, settingsOf } from "../format/setting_form.js";
 import { counted } from "../format/number.js";
 import { Button } from "../parts/button.js";
@@ -35,30 +35,25 @@ function ChangeDialog({ where, member, settings, onDone, onClose }) {
   const [before] = useState(() => formOf(settings));
   const [form, setForm] = useState(before);
   const [isShown, setIsShown] = useState(false);
-  const [problem, setProblem] = useState(null);
-  const [isAsking, setIsAsking] = useState(false);
+  const { problem, why: whyAsking, run, forget } = useChange();
   const [mayLose, setMayLose] = useState(false);
   const changes = changesOf(before, form);
   const refused = problem?.field.split(".").at(-1);
   const faults = { ...(refused in form ? { [refused]: problem.detail } : {}), ...settingFaults(changes) };
   const set = (name) => (event) => {
     setForm({ ...form, [name]: event.target.value });
-    setProblem(null);
+    forget();
   };
   const apply = async () => {
-    setIsAsking(true);
-    try {
+    const isDone = await run(async () => {
       await change("PATCH", where, { [member]: settingsOf(changes) }, mayLose ? { allowDataLoss: true } : {});
       say(`${counted(changes.length, "setting")} changed.`);
       onDone();
       onClose();
-    } catch (error) {
-      setProblem(Problem.of(error));
-      setIsShown(false);
-      setIsAsking(false);
-    }
+    });
+    if (!isDone) setIsShown(false);
   };
-  const why = isAsking ? "The server is being asked." : Object.keys(settingFaults(changes)).length ? "Something typed is no such value." : changes.length ? null : "Nothing is changed.";
+  const why = whyAsking ?? (Object.keys(settingFaults(changes)).length ? "Something typed is no such value." : changes.length ? null : "Nothing is changed.");
   return html`<${Dialog} title="Change settings" onClose=${onClose}>
     <${ProblemNotice} problem=${problem} />
     ${isShown
