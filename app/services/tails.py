@@ -11,6 +11,7 @@ from app.services.fan_out import ask_each
 from app.services.log_ends import LogEnds
 from app.services.records import RecordsService
 from app.services.stream_places import StreamPlaces
+from app.services.tail_memory import TailMemory
 from app.services.tail_position import TailPosition, begun
 from app.services.tail_stream import NoHaste, TailStream
 from cluster.errors import ServerError
@@ -32,6 +33,7 @@ class TailService:
         self._leaders = leaders
         self._ends = ends
         self._records = records
+        self._memory = TailMemory()
         self.places = StreamPlaces(lambda: gateway.settings.tails_max, setting="--tails-max")
 
     async def begin(self, command: TailCommand, principal: Principal) -> TailStream:
@@ -62,6 +64,7 @@ class TailService:
             position,
             gateway=self._gateway,
             records=self._records,
+            memory=self._memory,
             is_replaced=is_replaced,
         )
 
