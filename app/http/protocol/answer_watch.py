@@ -45,13 +45,15 @@ class AnswerWatch:
             if self._has_given_up:
                 # Not begun: a task that cancels itself and then never waits is cancelled later on, while it answers.
                 work.close()
-                return self._given_up()
+                self._raise_refusal()
+                return None
             self._task = task
             return await work
         except asyncio.CancelledError:
             if not self._has_given_up or task.cancelling() > cancels_before + 1:
                 raise
-            return self._given_up()
+            self._raise_refusal()
+            return None
         finally:
             self._answer.on_gone(None)
             for stop in stops:
@@ -60,7 +62,7 @@ class AnswerWatch:
                 task.uncancel()
             self._task = None
 
-    def _given_up(self) -> None:
+    def _raise_refusal(self) -> None:
         if self._refusal is not None:
             raise self._refusal from None
 
