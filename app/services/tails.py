@@ -37,13 +37,14 @@ class TailService:
         self.places = StreamPlaces(lambda: gateway.settings.tails_max, setting="--tails-max")
 
     async def begin(self, command: TailCommand, principal: Principal) -> TailStream:
-        """Find where it begins. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, INVALID_FIELD, and
-        why a leader cannot be asked."""
+        """Find where it begins. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, INVALID_FIELD,
+        TOO_MANY_WATCHERS, and why a leader cannot be asked."""
         topic = await self._catalog.topic(command.topic, principal, Action.RECEIVE, field="topic")
         for number in command.partitions:
             topic = await self._catalog.topic_with_partition(command.topic, number, principal, Action.RECEIVE)
         for number in command.offsets:
             topic = await self._catalog.topic_with_partition(command.topic, number, principal, Action.RECEIVE)
+        self.places.check(principal)
         wanted = self._wanted(command, topic)
         cursor = command.cursor
         is_replaced = cursor is not None and cursor.topic_id != topic.id
