@@ -22,16 +22,21 @@ class StreamPlaces:
         self._by_token: Counter[str] = Counter()
         self.count = 0
 
-    @contextmanager
-    def one_more(self, principal: Principal) -> Iterator[None]:
-        """Raises ServerError TOO_MANY_WATCHERS."""
+    def check(self, principal: Principal) -> None:
+        """Before anything is done for a stream that may get no place. Raises ServerError TOO_MANY_WATCHERS."""
         limit = self._limit()
         if self.count >= limit:
             raise self._too_many(f"{limit} streams are served already, as {self._setting} allows")
-        name = "" if principal is ANYONE else principal.name
+        name = self._name_of(principal)
         share = max(1, limit * SHARE_PERCENT // 100)
         if name and self._by_token[name] >= share:
             raise self._too_many(f"{share} streams of this token are served already, {SHARE_PERCENT} % of all")
+
+    @contextmanager
+    def one_more(self, principal: Principal) -> Iterator[None]:
+        """Raises ServerError TOO_MANY_WATCHERS."""
+        self.check(principal)
+        name = self._name_of(principal)
         self.count += 1
         self._by_token[name] += 1
         try:
@@ -41,6 +46,9 @@ class StreamPlaces:
             self._by_token[name] -= 1
             if not self._by_token[name]:
                 del self._by_token[name]
+
+    def _name_of(self, principal: Principal) -> str:
+        return "" if principal is ANYONE else principal.name
 
     def _too_many(self, detail: str) -> ServerError:
         return ServerError(ProblemCode.TOO_MANY_WATCHERS, detail, retry_after_ms=RETRY_AFTER_MS)

@@ -19,6 +19,7 @@ from app.events.event_text import COMMENT
 from app.gateway.dependencies import Gateway
 from app.services.events import HEARTBEAT_MS
 from app.services.records import RecordsService
+from app.services.tail_memory import TailHold, TailMemory
 from app.services.tail_position import TailPace, TailPosition
 from cluster.errors import ServerError
 from cluster.model.values import Topic
@@ -57,7 +58,8 @@ class _TailOverError(Exception):
 
 
 class TailStream:
-    """Made by `app.services.tails`. Of what was read and not said it holds one page a reader."""
+    """Made by `app.services.tails`. Of what was read and not said it holds one page a reader; `memory` is for
+    those that are larger."""
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class TailStream:
         *,
         gateway: Gateway,
         records: RecordsService,
+        memory: TailMemory,
         is_replaced: bool,
     ) -> None:
         """`is_replaced`: what was read before was of another topic of this name."""
@@ -78,6 +81,7 @@ class TailStream:
         self._clock = gateway.clock
         self._metadata = gateway.metadata
         self._records = records
+        self._memory = memory
         self._is_replaced = is_replaced
         self._pace = TailPace(command.messages_per_second)
         self._polls = asyncio.Semaphore(POLLS_AT_ONCE_MAX)
@@ -120,21 +124,36 @@ class TailStream:
 
     async def _follow(self, partition: int, say: Say) -> None:
         """Until the partition is gone."""
+        needed_bytes = 0
         while True:
             try:
-                async with self._polls:
-                    read = await self._read(partition)
-                    self._check_same(read)
-                    await self._say_page(partition, read, say)
-                if read.next_offset == read.response.offset:
-                    await self._clock.sleep(EMPTY_PAUSE_MS)
+                with self._memory.hold() as hold:
+                    if needed_bytes:
+                        await hold.wait_for(needed_bytes)
+                    needed_bytes = await self._say_next(partition, hold, say)
             except ServerError as error:
+                needed_bytes = 0
                 if await self._stop_for(partition, error, say):
                     return
 
-    async def _read(self, partition: int) -> RecordsRead:
+    async def _say_next(self, partition: int, hold: TailHold, say: Say) -> int:
+        """Read and say a page. Where there is no room for it, it is let go: how much it needs. (In a frame of its own,
+        or what was said would be kept for as long as the next read waits.) Raises ServerError."""
+        async with self._polls:
+            read = await self._read(partition, may_wait=not hold.size_bytes)
+            self._check_same(read)
+            size_bytes = len(read.response.batches)
+            if size_bytes > PAGE_BYTES and not hold.grow_to(size_bytes):
+                return size_bytes
+            await self._say_page(partition, read, say)
+        if read.next_offset == read.response.offset:
+            await self._clock.sleep(EMPTY_PAUSE_MS)
+        return 0
+
+    async def _read(self, partition: int, *, may_wait: bool) -> RecordsRead:
         """Raises ServerError."""
         place, command = self._position.place(partition), self._command
+        wait_ms = SHARED_POLL_MS if len(self._position) > POLLS_AT_ONCE_MAX else POLL_MS
         asked = RecordsCommand(
             command.topic,
             partition,
@@ -142,7 +161,7 @@ class TailStream:
             place.offset,
             -1,
             max_bytes=PAGE_BYTES,
-            wait_ms=SHARED_POLL_MS if len(self._position) > POLLS_AT_ONCE_MAX else POLL_MS,
+            wait_ms=wait_ms if may_wait else 0,
             epoch=place.epoch,
             message_filter=command.message_filter,
         )

@@ -11,6 +11,7 @@ from app.services.fan_out import ask_each
 from app.services.log_ends import LogEnds
 from app.services.records import RecordsService
 from app.services.stream_places import StreamPlaces
+from app.services.tail_memory import TailMemory
 from app.services.tail_position import TailPosition, begun
 from app.services.tail_stream import NoHaste, TailStream
 from cluster.errors import ServerError
@@ -32,16 +33,18 @@ class TailService:
         self._leaders = leaders
         self._ends = ends
         self._records = records
+        self._memory = TailMemory()
         self.places = StreamPlaces(lambda: gateway.settings.tails_max, setting="--tails-max")
 
     async def begin(self, command: TailCommand, principal: Principal) -> TailStream:
-        """Find where it begins. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, INVALID_FIELD, and
-        why a leader cannot be asked."""
+        """Find where it begins. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, INVALID_FIELD,
+        TOO_MANY_WATCHERS, and why a leader cannot be asked."""
         topic = await self._catalog.topic(command.topic, principal, Action.RECEIVE, field="topic")
         for number in command.partitions:
             topic = await self._catalog.topic_with_partition(command.topic, number, principal, Action.RECEIVE)
         for number in command.offsets:
             topic = await self._catalog.topic_with_partition(command.topic, number, principal, Action.RECEIVE)
+        self.places.check(principal)
         wanted = self._wanted(command, topic)
         cursor = command.cursor
         is_replaced = cursor is not None and cursor.topic_id != topic.id
@@ -62,6 +65,7 @@ class TailService:
             position,
             gateway=self._gateway,
             records=self._records,
+            memory=self._memory,
             is_replaced=is_replaced,
         )
 

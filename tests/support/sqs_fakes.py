@@ -7,6 +7,8 @@ from app.auth.callers import Callers
 from app.auth.client_certificate import ClientCertificate
 from app.auth.principal import Principal
 from app.calls.patience import Patience
+from app.calls.send_result import Placed
+from app.gateway.batching.coalescer import Waiter
 from app.http.exchange.http_services import HttpServices
 from app.sqs.calls.sqs_services import SqsServices
 from app.sqs.messages.message_attribute import MessageAttribute
@@ -14,6 +16,8 @@ from app.sqs.messages.outgoing_message import OutgoingMessage, SentMessage
 from app.sqs.messages.received_message import ReceivedMessage, ReceivedMessages, ReceiveOptions
 from app.sqs.protocol.failures import sqs_error_of
 from app.sqs.protocol.front_door import SqsFrontDoor
+from app.sqs.protocol.short_queue_calls import ROOT, ShortQueueCalls
+from app.sqs.protocol.single_queue_sends import QueueSends, SingleQueueSends
 from app.sqs.protocol.sqs_callers_port import CallerClaim
 from app.sqs.queue import Queue
 from app.sqs.queues.move_tasks import MoveTask, MoveTaskStatus
@@ -67,6 +71,10 @@ class FakeQueues:
         if name == "none":
             raise SqsError(SqsErrorCode.QUEUE_DOES_NOT_EXIST, "The specified queue does not exist.")
         return queue_named(name)
+
+    def standing(self, name: str) -> Queue | None:
+        """None: each send waits for its queue to be found."""
+        return None
 
     def list_page(self, prefix: str, limit: int, after: str, principal: Principal) -> tuple[list[str], str | None]:
         self._asked.note("list_page", prefix, limit, after)
@@ -152,6 +160,12 @@ class FakeMessages:
         self._asked.note("send", queue.name, message)
         return SentMessage(message_id=f"id-of-{message.body}", body_md5="m", sequence_number="9")
 
+    def begin_send(self, queue: Queue, message: OutgoingMessage, principal: Principal, waiter: Waiter) -> bool:
+        return False
+
+    def placed(self, queue: Queue, message: OutgoingMessage, placed: Placed) -> SentMessage:
+        raise AssertionError("none is begun")
+
     async def send_batch(
         self, queue: Queue, messages: Sequence[OutgoingMessage], principal: Principal
     ) -> list[SentMessage | SqsError]:
@@ -233,7 +247,11 @@ class FakeSqs:
         self.asked = Asked()
         self.queues = FakeQueues(self.asked)
         self.messages = FakeMessages(self.asked)
-        self.services = SqsServices(self.queues, FakeNames(), self.messages)
+        self._names = FakeNames()
+        self.services = SqsServices(self.queues, self._names, self.messages)
 
     def front_door(self, http: HttpServices) -> SqsFrontDoor:
-        return SqsFrontDoor(http, self.services, BearerClaims(http.callers))
+        claims = BearerClaims(http.callers)
+        single_sends = SingleQueueSends(http, QueueSends(self.queues, self._names, self.messages))
+        short_way = ShortQueueCalls(http, self.services, claims, single_sends)
+        return SqsFrontDoor(http, self.services, claims, {(b"POST", ROOT): short_way})

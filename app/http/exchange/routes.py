@@ -11,32 +11,27 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 EndpointType = TypeVar("EndpointType", bound=Endpoint)
 
 
+class AddRoute(Protocol):
+    """A decorator of endpoints, for one method."""
+
+    def __call__(
+        self,
+        path: str,
+        *,
+        operation_id: str | None = None,
+        tags: list[str | Enum] | None = None,
+        include_in_schema: bool = True,
+    ) -> Callable[[EndpointType], EndpointType]: ...
+
+
 class Routes(Protocol):
     """By decorators of a method's name."""
 
-    def get(
-        self,
-        path: str,
-        *,
-        operation_id: str | None = None,
-        tags: list[str | Enum] | None = None,
-        include_in_schema: bool = True,
-    ) -> Callable[[EndpointType], EndpointType]: ...
+    @property
+    def get(self) -> AddRoute: ...
 
-    def head(
-        self,
-        path: str,
-        *,
-        operation_id: str | None = None,
-        tags: list[str | Enum] | None = None,
-        include_in_schema: bool = True,
-    ) -> Callable[[EndpointType], EndpointType]: ...
+    @property
+    def head(self) -> AddRoute: ...
 
-    def post(
-        self,
-        path: str,
-        *,
-        operation_id: str | None = None,
-        tags: list[str | Enum] | None = None,
-        include_in_schema: bool = True,
-    ) -> Callable[[EndpointType], EndpointType]: ...
+    @property
+    def post(self) -> AddRoute: ...

@@ -34,7 +34,7 @@ class AnswerWatch:
         """What `work` returns; None when it was given up because the client is gone or the server stops. Raises what
         the standing refuses with where who asks is not let in any more."""
         self._has_given_up = False
-        self._task = task = asyncio.current_task()
+        task = asyncio.current_task()
         assert task is not None, "a call is served in a task"
         cancels_before = task.cancelling()
         self._answer.on_gone(self._give_up)
@@ -42,26 +42,36 @@ class AnswerWatch:
         if self._answer.is_gone or self._shutdown.has_begun:
             self._give_up()
         try:
+            if self._has_given_up:
+                # Not begun: a task that cancels itself and then never waits is cancelled later on, while it answers.
+                work.close()
+                self._raise_refusal()
+                return None
+            self._task = task
             return await work
         except asyncio.CancelledError:
             if not self._has_given_up or task.cancelling() > cancels_before + 1:
                 raise
-            if self._refusal is not None:
-                raise self._refusal from None
+            self._raise_refusal()
             return None
         finally:
             self._answer.on_gone(None)
             for stop in stops:
                 stop()
-            if self._has_given_up:
+            if self._task is not None and self._has_given_up:
                 task.uncancel()
             self._task = None
+
+    def _raise_refusal(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal from None
 
     def _refuse(self, error: Exception) -> None:
         self._refusal = error
         self._give_up()
 
     def _give_up(self) -> None:
-        if self._task is not None and not self._has_given_up:
+        if not self._has_given_up:
             self._has_given_up = True
-            self._task.cancel()
+            if self._task is not None:
+                self._task.cancel()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from app.http.exchange.routes import Endpoint, EndpointType
+from app.http.exchange.routes import AddRoute, Endpoint, EndpointType
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,44 +21,26 @@ class DirectRoutes:
 
     def __init__(self) -> None:
         self._routes: dict[tuple[str, str], DirectRoute] = {}
+        self.get = self._adder("GET")
+        self.head = self._adder("HEAD")
+        self.post = self._adder("POST")
 
     def of(self, method: str, path: str) -> DirectRoute | None:
         return self._routes.get((method, path))
 
-    def get(
-        self,
-        path: str,
-        *,
-        operation_id: str | None = None,
-        tags: list[str | Enum] | None = None,
-        include_in_schema: bool = True,
-    ) -> Callable[[EndpointType], EndpointType]:
-        return self._added("GET", path, operation_id)
+    def _adder(self, method: str) -> AddRoute:
+        def route(
+            path: str,
+            *,
+            operation_id: str | None = None,
+            tags: list[str | Enum] | None = None,
+            include_in_schema: bool = True,
+        ) -> Callable[[EndpointType], EndpointType]:
+            def add(endpoint: EndpointType) -> EndpointType:
+                if "{" not in path:
+                    self._routes[method, path] = DirectRoute(path, operation_id, endpoint)
+                return endpoint
 
-    def head(
-        self,
-        path: str,
-        *,
-        operation_id: str | None = None,
-        tags: list[str | Enum] | None = None,
-        include_in_schema: bool = True,
-    ) -> Callable[[EndpointType], EndpointType]:
-        return self._added("HEAD", path, operation_id)
+            return add
 
-    def post(
-        self,
-        path: str,
-        *,
-        operation_id: str | None = None,
-        tags: list[str | Enum] | None = None,
-        include_in_schema: bool = True,
-    ) -> Callable[[EndpointType], EndpointType]:
-        return self._added("POST", path, operation_id)
-
-    def _added(self, method: str, path: str, operation_id: str | None) -> Callable[[EndpointType], EndpointType]:
-        def add(endpoint: EndpointType) -> EndpointType:
-            if "{" not in path:
-                self._routes[method, path] = DirectRoute(path, operation_id, endpoint)
-            return endpoint
-
-        return add
+        return route

@@ -11,6 +11,7 @@ from typing import cast
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.gateway.dependencies import InThread
+from app.http.exchange.problems import problem_of
 from cluster.ports.clock import Clock
 
 MADE_AFTER_MS = 10_000
@@ -34,7 +35,11 @@ class LaterApplication:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
-        application = self._made or await self._application()
+        try:
+            application = self._made or await self._application()
+        except Exception as error:  # nothing of the API is there yet that would answer
+            await problem_of(error)(scope, receive, send)
+            return
         await application(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:

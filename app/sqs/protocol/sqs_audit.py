@@ -13,7 +13,7 @@ from app.auth.principal import Principal
 from app.http.audit.act import ACT, Act
 from app.http.audit.problem_facts import ProblemFacts
 from app.http.audit.refusal_watch import RefusalWatch
-from app.http.audit.refused_things import tell_about
+from app.http.audit.refused_things import tell_about, told_about
 from app.http.audit.request_facts import facts_of
 from app.http.exchange.http_services import HttpServices
 from app.sqs.protocol.failures import sqs_error_of
@@ -75,7 +75,8 @@ class SqsAudit:
         """Told of the entries of a batch that failed: the answer is none that is refused."""
         refused = [entry for entry in failed if entry.code == _DENIED]
         if refused:
-            tell_about(scope, {}, things=len(refused) if len(refused) > 1 else 0)
+            names = told_about(scope).names  # by the short way; by the other they are the path's
+            tell_about(scope, names, things=len(refused) if len(refused) > 1 else 0)
             self._watch.refused(scope, principal, OK, ProblemFacts(_DENIED, detail=shown(refused[0].message or "")))
 
     def refused(self, scope: Scope, principal: Principal | None, error: SqsError) -> None:

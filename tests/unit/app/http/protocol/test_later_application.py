@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from starlette.requests import Request
@@ -96,8 +97,9 @@ async def test_what_failed_is_tried_again() -> None:
     rig = Rig()
     rig.gate.set()
     rig.failures_to_come = 1
-    with pytest.raises(ImportError):
-        await rig.request()
+    async with client_of(rig.application) as client:
+        answer = await client.get("/topics")
+    assert (answer.status_code, answer.json()["code"]) == (500, "INTERNAL")
     await rig.request()
     assert (rig.made, rig.served) == (1, 1)
 
@@ -178,3 +180,48 @@ async def test_probes_answer_the_same_in_either_way(path: str) -> None:
             refused = await client.get(path, params={"verbose": "1"})
             shown.append((refused.status_code, refused.headers["content-type"], None, refused.content))
     assert shown[:4] == shown[4:]
+
+
+@pytest.mark.parametrize("path", ["/console", "/events", "/docs", "/topics/orders/tail"])
+async def test_what_two_ask_for_first(path: str) -> None:
+    """Before anything of the framework is there."""
+    world = MemoryWorld()
+    await world.topic("orders")
+    gate = asyncio.Event()
+    threads = 0
+
+    async def in_thread(call: Callable[[], object]) -> object:
+        nonlocal threads
+        threads += 1
+        await gate.wait()
+        return call()
+
+    application = create_server_app(replace(world.gateway, in_thread=in_thread)).asgi
+    answered: list[list[Message]] = [[], []]
+
+    async def request(sent: list[Message]) -> None:
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        gone = asyncio.Event()
+        bodies = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
+        async def receive() -> Message:
+            if (body := next(bodies, None)) is not None:
+                return body
+            await gone.wait()
+            raise AssertionError
+
+        head = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
+        rest = {"headers": [(b"host", b"a")], "scheme": "http", "client": None, "server": ("a", 80), "root_path": ""}
+        await application({**head, **rest}, receive, send)
+
+    running = [asyncio.create_task(request(sent)) for sent in answered]
+    await settle()
+    assert (answered, threads) == ([[], []], 1)
+    gate.set()
+    await settle(500)
+    assert [sent[0]["status"] for sent in answered] == [200, 200]
+    for each in running:
+        each.cancel()
+    await asyncio.gather(*running, return_exceptions=True)

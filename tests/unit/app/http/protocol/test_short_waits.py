@@ -216,5 +216,28 @@ async def test_who_is_gone_already_waits_for_nothing(rig: Rig) -> None:
     assert await watch_of(rig, somebody).wait(asyncio.sleep(60)) is None
 
 
+async def never_begun() -> None:
+    raise AssertionError("what nobody waits for is not begun")
+
+
+async def test_who_gives_up_at_once_has_time_to_answer(rig: Rig) -> None:
+    """A task that cancelled itself and never waited would be cancelled later on, while it answers."""
+    rig.world.gateway.shutdown.begin()
+    waiting = watch_of(rig, Somebody()).wait(never_begun())
+    assert await waiting is None
+    await asyncio.sleep(0)
+
+
+async def test_who_is_not_let_in_from_the_beginning_is_told_so(rig: Rig) -> None:
+    class Stranger(Somebody):
+        def watch(self, on_refused: Callable[[Exception], None]) -> Callable[[], None]:
+            on_refused(ServerError(ProblemCode.TOKEN_EXPIRED, "over"))
+            return super().watch(on_refused)
+
+    with pytest.raises(ServerError, match="over"):
+        await watch_of(rig, Stranger()).wait(never_begun())
+    await asyncio.sleep(0)
+
+
 def test_every_problem_has_a_status_line() -> None:
     assert {code.status for code in ProblemCode} <= {each.value for each in HTTPStatus}

@@ -25,7 +25,14 @@ from tests.support.sqs_access import KEY_ID, SECRET
 from tests.support.sqs_fakes import FakeSqs
 from tests.unit.app.conftest import client_of
 from tests.unit.app.http.audit.audited_world import ADMIN, PRODUCER, UNKNOWN, bearer, records_of, token_table
-from tests.unit.app.sqs.protocol.sqs_server import URL, SqsServer, json_error, sqs_server, xml_error
+from tests.unit.app.sqs.protocol.sqs_server import (
+    URL,
+    SqsServer,
+    json_error,
+    short_sqs_server,
+    sqs_server,
+    xml_error,
+)
 from tests.unit.app.sqs.protocol.test_every_call import ROWS
 
 ADMINISTRATIVE = {
@@ -94,6 +101,7 @@ async def test_a_refusal_is_recorded_once(mode: str) -> None:
     assert said == [("sqs.DeleteQueue", "producer", "AccessDenied"), ("sqs.SendMessage", None, "InvalidClientTokenId")]
 
 
+@pytest.mark.parametrize("connect", [sqs_server, short_sqs_server], ids=["door", "short"])
 @pytest.mark.parametrize(
     ("operation", "what", "entry"),
     [
@@ -102,8 +110,10 @@ async def test_a_refusal_is_recorded_once(mode: str) -> None:
         ("ChangeMessageVisibilityBatch", "ReceiptHandle", {"VisibilityTimeout": 1}),
     ],
 )
-async def test_entries_of_a_batch_that_are_refused_are_recorded(operation: str, what: str, entry: Any) -> None:
-    async with audited("on") as server:
+async def test_entries_of_a_batch_that_are_refused_are_recorded(
+    connect: Any, operation: str, what: str, entry: Any
+) -> None:
+    async with connect(Settings(audit="on"), token_table()) as server:
         faults = server.fake.messages.faults
         faults["mine"] = sqs_error_of(ServerError(ProblemCode.FORBIDDEN, "not yours"))
         faults["odd"] = SqsError(SqsErrorCode.INVALID_MESSAGE_CONTENTS, "odd")
@@ -122,6 +132,20 @@ async def test_entries_of_a_batch_that_are_refused_are_recorded(operation: str, 
                 assert (record["code"], record["detail"]) == ("AccessDenied", "not yours")
                 assert record["names"] == {"topic": "orders", "group": "sqs.orders"}
         assert len(found) == 2
+
+
+@pytest.mark.parametrize("connect", [sqs_server, short_sqs_server], ids=["door", "short"])
+async def test_a_hot_call_that_is_refused_is_recorded_by_its_queue(connect: Any) -> None:
+    async with connect(Settings(audit="on"), token_table()) as server:
+        url = URL.replace("orders", "salaries")
+        for operation, what in (("SendMessage", "MessageBody"), ("DeleteMessage", "ReceiptHandle")):
+            answer = await server.json(operation, {"QueueUrl": url, what: "a"}, headers=bearer(PRODUCER))
+            assert json_error(answer)[1].endswith("AccessDeniedException")
+        found = await records_of(server.client, "&result=refused")
+    assert [(each["operation"], each["principal"]["name"], each["status"], each["names"]) for each in found] == [
+        (operation, "producer", 403, {"topic": "salaries", "group": "sqs.salaries"})
+        for operation in ("sqs.SendMessage", "sqs.DeleteMessage")
+    ]
 
 
 async def test_whose_access_key_it_was_that_has_ended() -> None:
