@@ -6,6 +6,7 @@ from app.http.parsing.audit import parse_audit
 from app.http.parsing.blocked import parse_blocked_listing
 from app.http.parsing.cluster import parse_cluster_limit
 from app.http.parsing.copies import parse_append
+from app.http.parsing.events import parse_events
 from app.http.parsing.groups import parse_demand, parse_offsets
 from app.http.parsing.members import parse_leave
 from app.http.parsing.namespaces import parse_namespace_page
@@ -14,6 +15,7 @@ from app.http.parsing.receive import parse_receive
 from app.http.parsing.records import parse_records
 from app.http.parsing.scheduled import parse_scheduled_page
 from app.http.parsing.send import SEND_QUERY
+from app.http.parsing.tail import parse_tail
 from app.http.parsing.tokens import parse_question, parse_token_page
 from app.http.parsing.topics import parse_listing, parse_topics, parse_update
 from cluster.errors import ServerError
@@ -38,6 +40,9 @@ _PARSERS: tuple[Callable[[bytes], object], ...] = (
     SEND_QUERY.parse,
     NO_PARAMETERS.parse,
     lambda query: parse_records("orders", "0", query),
+    lambda query: parse_events(query, None),
+    lambda query: parse_tail("orders", query, None),
+    lambda event_id: parse_tail("orders", b"", event_id.decode("latin-1")),  # a header
 )
 _SEEDS = (
     b"",
@@ -56,6 +61,10 @@ _SEEDS = (
     b"targetLag=10&targetSeconds=1.5",
     b"key=k&headers=x%3Ay&tags=a&partition=3&timestamp=1&contentType=image/png&dedupId=d&delaySeconds=1&acks=all",
     b"since=1700000000000&until=1800000000000&who=shop&operation=deleteTopic&result=refused&max=10&after=3",
+    b"kinds=topics,groups&topics=orders&groups=mail,bills&cursor=8eeba7412f9c168c-4",
+    b"from=earliest&offset=3:17&offset=0:0&partition=3&partition=0&tags=a&maxBodyBytes=10&maxPerSecond=5",
+    b"cursor=kq1ianNtZ3FnbjBqZ3ZlkZMAAQE",
+    b"kq1ianNtZ3FnbjBqZ3ZlkZMAAQE",
     b"max=%D9%A3&max=1&%zz=1&&&a",
 )
 

@@ -13,7 +13,6 @@ from tests.support.server_process import ServerProcess
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("console")]
 
 PAGE_BYTES_MAX = 200_000
-FIRST_PAINT_MS_MAX = 1_000
 SERIOUS = {"serious", "critical"}
 PLACES = {
     "": "Overview",
@@ -28,7 +27,6 @@ PLACES = {
     "send?topic=orders": "Send a message",
     "nothing/here": "Nothing here",
 }
-TRIES = 3
 
 
 @pytest.fixture(scope="module")
@@ -112,21 +110,16 @@ def test_screens_are_for_everybody(
     watched.assert_clean()
 
 
-def test_it_is_small_and_there_at_once(shop: ServerProcess, open_page: OpenPage) -> None:
-    """As it is sent, and hardly anything at a second visit. The best of some tries: the machine has other work."""
-    paints = []
-    sizes = []
-    for _ in range(TRIES):
-        page = open_page(shop.base_url, "#/topics").page
-        expect(page.get_by_role("heading", name="Topics")).to_be_visible()
-        paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
-        own = "performance.getEntries().filter(e => /console/.test(e.name) && 'transferSize' in e)"
-        sizes.append(page.evaluate(f"{own}.reduce((sum, e) => sum + e.transferSize, 0)"))
-        page.reload()
-        expect(page.get_by_role("heading", name="Topics")).to_be_visible()
-        assert page.evaluate(f"{own}.reduce((sum, e) => sum + e.transferSize, 0)") < 5_000
-    assert 10_000 < max(sizes) < PAGE_BYTES_MAX
-    assert min(paints) < FIRST_PAINT_MS_MAX
+def test_it_is_small(shop: ServerProcess, open_page: OpenPage) -> None:
+    """As it is sent, and hardly anything at a second visit."""
+    page = open_page(shop.base_url, "#/topics").page
+    expect(page.get_by_role("heading", name="Topics")).to_be_visible()
+    own = "performance.getEntries().filter(e => /console/.test(e.name) && 'transferSize' in e)"
+    sent = f"{own}.reduce((sum, e) => sum + e.transferSize, 0)"
+    assert 10_000 < page.evaluate(sent) < PAGE_BYTES_MAX
+    page.reload()
+    expect(page.get_by_role("heading", name="Topics")).to_be_visible()
+    assert page.evaluate(sent) < 5_000
 
 
 def test_where_streams_are_refused_it_asks(open_page: OpenPage, no_streams: ServerProcess) -> None:
