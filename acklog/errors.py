@@ -346,6 +346,10 @@ class TooManyWaiting(ProblemError, problem=ProblemCode.TOO_MANY_WAITING):
     """Too many requests are waiting for messages."""
 
 
+class TooManyWatchers(ProblemError, problem=ProblemCode.TOO_MANY_WATCHERS):
+    """Too many streams of events or messages are served."""
+
+
 class TooManyConnections(ProblemError, problem=ProblemCode.TOO_MANY_CONNECTIONS):
     """There are too many connections, or requests on one."""
 

@@ -67,6 +67,9 @@ def test_requests_of_every_kind(description: Any, path: str, method: str, mode: 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def send(case: Any) -> None:
         shorten_the_wait(case)
+        if path == "/topics/{topic}/restore" and mode is GenerationMode.POSITIVE:
+            # What is being restored answers 503 to all other calls, so it is none of the topics that they name.
+            case.path_parameters["topic"] = "restored"
         case.call_and_validate(timeout=30)
 
     send()

@@ -205,6 +205,7 @@ class Work:
         self.sent = 0
         self.received: list[int] = []
         self.is_over = asyncio.Event()
+        self._all_sent = asyncio.Event()
 
     async def go_on(self, client: acklog.AsyncClient) -> None:
         await client.topics.create("numbers", partitions=2)
@@ -214,10 +215,11 @@ class Work:
                 delivery = await producer.send(self.sent)
                 await delivery  # raises what has failed
                 self.sent += 1
-        await receiving
+            self._all_sent.set()  # not with `is_over`, when one more may be under way
+            await receiving
 
     async def _receive(self, client: acklog.AsyncClient) -> None:
-        while not self.is_over.is_set() or len(self.received) < self.sent:
+        while not self._all_sent.is_set() or len(self.received) < self.sent:
             received = await client.receive("numbers", max_messages=100, wait_s=1)
             self.received += [message.body for message in received.messages]
             if received.messages:
