@@ -77,8 +77,11 @@ class Beats:
             self._change(renumbered, now_ms)
         if request.member_epoch == LEAVE:
             self._answered.append((beat.token, HeartbeatResponse(LEAVE, group.epoch, [], 0)))
-        else:
-            self._heard(beat.token, _Asking(request, group, group.members[request.member]), now_ms)
+            return
+        member = group.members[request.member]
+        if records:  # what it waits for with other heartbeats is by another subscription now
+            self._tell_of_deleted(member, topics, now_ms)
+        self._heard(beat.token, _Asking(request, group, member), now_ms)
 
     def _check_room(self, request: HeartbeatRequest, group: ExclusiveGroup | None, member: GroupMember | None) -> None:
         """Raises ServerError TOO_MANY_WAITING, TOO_MANY_GROUPS."""
@@ -119,9 +122,12 @@ class Beats:
     def topics_changed(self, group: ExclusiveGroup, topics: TopicTable, now_ms: int) -> None:
         """Who subscribes to one that is no more by its name is told, also if none of its partitions were its own."""
         for member in group.members.values():
-            for token in list(member.waiting):
-                if names_deleted_topics(self._waiting[token].request, member, topics):
-                    self._ask(token, now_ms)
+            self._tell_of_deleted(member, topics, now_ms)
+
+    def _tell_of_deleted(self, member: GroupMember, topics: TopicTable, now_ms: int) -> None:
+        for token in list(member.waiting):
+            if names_deleted_topics(self._waiting[token].request, member, topics):
+                self._ask(token, now_ms)
 
     def _ask_all(self, member: GroupMember, now_ms: int) -> None:
         for token in list(member.waiting):

@@ -69,6 +69,14 @@ def test_one_of_several_topics_is_enough_as_it_is_when_it_joins() -> None:
     assert set(world.counts()) == {"one"}
 
 
+def test_who_waits_is_told_when_another_heartbeat_subscribes_to_what_is_no_more() -> None:
+    world = made(a=1)
+    world.hear("one", **HEARS)
+    token = waiting(world, "one", **HEARS)
+    world.hear("one", topics=["a", "gone"])
+    assert is_told(world, token)
+
+
 def test_a_pattern_matches_no_longer_and_that_is_all() -> None:
     world = made(a=2, b=2)
     world.hear("one", topics=["b"], patterns=["a*"], **HEARS)
