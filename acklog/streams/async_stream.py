@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import Generic, Self
 
 from acklog.client.caller import Caller
-from acklog.runtime import monotonic_ms
 from acklog.streams.event_stream import EventStream
 from acklog.streams.stream_reading import Item, Reading
 from acklog.streams.stream_settings import StreamSettings
@@ -23,7 +22,7 @@ class AsyncStream(Generic[Item]):
     """
 
     def __init__(self, caller: Caller, reading: Reading[Item], settings: StreamSettings) -> None:
-        self._stream: EventStream[Item] = EventStream(caller, reading, settings, now_ms=monotonic_ms)
+        self._stream: EventStream[Item] = EventStream(caller, reading, settings)
         self._turn = asyncio.Lock()
 
     @property

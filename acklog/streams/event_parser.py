@@ -35,8 +35,9 @@ class EventParser:
         self._is_first_line = True
         self._name = ""
         self._data: list[bytes] = []
+        self._id = last_id
         self.last_id = last_id
-        """A break behind any event, also one without data, goes on behind this one."""
+        """That of the last event that has come whole, be it one without data: a break goes on behind it."""
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
         """The events that end in this piece. Raises UnexpectedAnswer for one that is too large: nothing can be read
@@ -82,10 +83,11 @@ class EventParser:
         elif name == b"event":
             self._name = value.decode("utf-8", "replace")
         elif name == b"id" and b"\0" not in value:
-            self.last_id = value.decode("utf-8", "replace")
+            self._id = value.decode("utf-8", "replace")
 
     def _end_event(self) -> ServerSentEvent | None:
         name, self._name = self._name, ""
         lines, self._data = self._data, []
         self._event_bytes = 0
+        self.last_id = self._id
         return ServerSentEvent(name or "message", b"\n".join(lines), self.last_id) if lines else None

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
 from typing import Generic
 
 import msgspec
@@ -32,16 +31,13 @@ class EventStream(Generic[Item]):
     """Pulled: nothing is read while nobody asks, so what is held is one piece of the connection and one event. On one
     event loop, but for `take`, which may be called by another thread. `cursor` is the place behind what was taken."""
 
-    def __init__(
-        self, caller: Caller, reading: Reading[Item], settings: StreamSettings, *, now_ms: Callable[[], float]
-    ) -> None:
+    def __init__(self, caller: Caller, reading: Reading[Item], settings: StreamSettings) -> None:
         self.cursor = reading.question.cursor
         self.is_closed = False
         self._ready: deque[tuple[str, object | None]] = deque()
         self._caller = caller
         self._reading = reading
         self._settings = settings
-        self._now_ms = now_ms
         self._comeback: Comeback | None = None
         self._last_id = reading.question.cursor
         self._parser = EventParser()
@@ -108,13 +104,13 @@ class EventStream(Generic[Item]):
     async def _open(self) -> None:
         """Raises AcklogError."""
         if self._comeback is None:
-            self._comeback = Comeback(self._settings, now_ms=self._now_ms())
-        pause_ms = self._not_before_ms - self._now_ms()
+            self._comeback = Comeback(self._settings, now_ms=_now_ms())
+        pause_ms = self._not_before_ms - _now_ms()
         if pause_ms > 0:
             await asyncio.sleep(pause_ms / 1000)
         self._answer = await self._caller.open_stream(self._reading.question.request(self._last_id))
         self._parser = EventParser(self._last_id)
-        self._comeback.begun(self._now_ms())
+        self._comeback.begun(_now_ms())
 
     async def _read(self, answer: StreamAnswer) -> None:
         """Raises AcklogError."""
@@ -153,7 +149,7 @@ class EventStream(Generic[Item]):
         """Come again later, or not at all: then `error` is raised with the next call."""
         self._hang_up()
         assert self._comeback is not None, "a connection was asked for"
-        now_ms = self._now_ms()
+        now_ms = _now_ms()
         try:
             pause_ms = self._comeback.after(error, now_ms=now_ms, chance=self._caller.chance())
         except AcklogError:
@@ -167,3 +163,7 @@ class EventStream(Generic[Item]):
         answer, self._answer = self._answer, None
         if answer is not None:
             answer.close()
+
+
+def _now_ms() -> float:
+    return asyncio.get_running_loop().time() * 1000

@@ -9,7 +9,6 @@ from weakref import finalize
 from acklog.client.background import Background
 from acklog.client.caller import Caller
 from acklog.errors import ClientClosed
-from acklog.runtime import monotonic_ms
 from acklog.streams.event_stream import EventStream
 from acklog.streams.stream_reading import Item, Reading
 from acklog.streams.stream_settings import StreamSettings
@@ -31,7 +30,7 @@ class Stream(Generic[Item]):
     ) -> None:
         self._background = background
         self._generation = background.generation
-        self._stream: EventStream[Item] = EventStream(caller(), reading, settings, now_ms=monotonic_ms)
+        self._stream: EventStream[Item] = EventStream(caller(), reading, settings)
         self._turn = threading.Lock()
         # Dropped without being closed, it must not keep its connection. (At the end of the program that ends anyway.)
         finalize(self, _let_go, background, self._generation, self._stream.close).atexit = False
