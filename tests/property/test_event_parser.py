@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from acklog.errors import UnexpectedAnswer
 from acklog.streams.event_parser import EventParser, ServerSentEvent
+from tests.support.naive_events import naive_events
 
 PIECES = st.sampled_from(
     [
@@ -38,32 +39,13 @@ PIECES = st.sampled_from(
 STREAMS = st.lists(PIECES, max_size=40).map(b"".join)
 
 
-def naive(content: bytes) -> tuple[list[ServerSentEvent], str]:
-    """Line by line, of the whole. What stands behind the last end of a line has not come yet."""
-    lines = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")[:-1]
-    found, last_id, said_id = [], "", ""
-    name, data = "", None
-    for line in lines:
-        if not line:
-            last_id = said_id
-            if data is not None:
-                found.append(ServerSentEvent(name or "message", data, last_id))
-            name, data = "", None
-            continue
-        field, _colon, value = line.partition(b":")
-        value = value[1:] if value[:1] == b" " else value
-        if field == b"data":
-            data = value if data is None else data + b"\n" + value
-        if field == b"event":
-            name = value.decode(errors="replace")
-        if field == b"id" and b"\0" not in value:
-            said_id = value.decode(errors="replace")
-    return found, last_id
-
-
 def cut(content: bytes, places: list[int]) -> list[bytes]:
     bounds = [0, *sorted(place % (len(content) + 1) for place in places), len(content)]
     return [content[begin:end] for begin, end in itertools.pairwise(bounds)]
+
+
+def feed_all(parser: EventParser, pieces: list[bytes]) -> list[ServerSentEvent]:
+    return [event for piece in pieces for event in parser.feed(piece)]
 
 
 @given(content=STREAMS, places=st.lists(st.integers(0, 1_000), max_size=8))
@@ -72,15 +54,15 @@ def cut(content: bytes, places: list[int]) -> list[bytes]:
 @example(content=b"data: 1\r\rdata: 2\r\r", places=[8, 9])
 def test_any_cut_gives_what_the_standard_says(content: bytes, places: list[int]) -> None:
     parser = EventParser()
-    found = [event for piece in cut(content, places) for event in parser.feed(piece)]
-    assert (found, parser.last_id) == naive(content)
+    found = feed_all(parser, cut(content, places))
+    assert (found, parser.last_id) == naive_events(content)
 
 
 @given(content=STREAMS)
 def test_byte_by_byte(content: bytes) -> None:
     parser = EventParser()
     found = [event for number in range(len(content)) for event in parser.feed(content[number : number + 1])]
-    assert (found, parser.last_id) == naive(content)
+    assert (found, parser.last_id) == naive_events(content)
 
 
 def test_an_id_holds_for_the_events_behind_it_also_that_of_the_connection_before() -> None:
@@ -97,8 +79,7 @@ def test_an_event_has_a_limit_and_what_stands_at_it_is_read(kind: bytes) -> None
     for pieces in ([fits, b"x"], [fits[:50], fits[50:] + b"x"], [fits.replace(b"x", b"xx", 1)]):
         parser = EventParser(event_bytes_max=100)
         with pytest.raises(UnexpectedAnswer, match="more than 100 bytes"):
-            for piece in pieces:
-                parser.feed(piece)
+            feed_all(parser, pieces)
 
 
 def test_the_limit_is_of_each_event_and_not_of_all() -> None:
