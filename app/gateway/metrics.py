@@ -36,7 +36,7 @@ class Metrics:
         self._named = named
         self.registry = SteppedRegistry()
         self.audit = AuditFigures(self.registry)
-        self.streams = StreamFigures(self.registry)
+        self.streams = StreamFigures()
         self._topics = BoundedNames(names_max)
         self._groups = BoundedNames(names_max)
         self._requests = CounterTally("acklog_http_requests", "Requests answered", ["route", "method", "status"])
@@ -97,6 +97,7 @@ class Metrics:
             self._quota_use,
             self._quota_refusals,
             self._let_through,
+            self.streams,
         ):
             self.registry.register(tally)
         self.namespaces = NamespaceTraffic(self.registry, names_max=names_max)

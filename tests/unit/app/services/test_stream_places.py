@@ -24,8 +24,9 @@ def refusal(places: StreamPlaces, principal: Principal) -> str:
 
 def test_one_token_leaves_room_and_a_limit_that_changes_counts_at_once() -> None:
     limit = 10
-    registry = SteppedRegistry()
-    places = StreamPlaces(lambda: limit, setting="--tails-max", stream=TAIL, figures=StreamFigures(registry))
+    registry, figures = SteppedRegistry(), StreamFigures()
+    registry.register(figures)
+    places = StreamPlaces(lambda: limit, setting="--tails-max", stream=TAIL, figures=figures)
     with ExitStack() as stack:
         for _ in range(8):
             stack.enter_context(places.one_more(ADA))
