@@ -3,11 +3,11 @@
 from acklog.events import (
     ClusterEvent,
     ClusterTotals,
-    GroupFigures,
-    NodeFigures,
-    PartitionFigures,
     RemovedThings,
-    TopicFigures,
+    WatchedGroup,
+    WatchedNode,
+    WatchedPartition,
+    WatchedTopic,
 )
 
 
@@ -18,10 +18,10 @@ class ClusterPicture:
     def __init__(self) -> None:
         self.is_whole = False
         self.totals: ClusterTotals | None = None
-        self.topics: dict[str, TopicFigures] = {}
-        self.groups: dict[tuple[str, str], GroupFigures] = {}
-        self.nodes: dict[int, NodeFigures] = {}
-        self.partitions: dict[tuple[str, int], PartitionFigures] = {}
+        self.topics: dict[str, WatchedTopic] = {}
+        self.groups: dict[tuple[str, str], WatchedGroup] = {}
+        self.nodes: dict[int, WatchedNode] = {}
+        self.partitions: dict[tuple[str, int], WatchedPartition] = {}
 
     def apply(self, event: ClusterEvent) -> None:
         """Take in the next event of a stream."""

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import field
 
 
-class TopicFigures(msgspec.Struct, rename="camel"):
+class WatchedTopic(msgspec.Struct, rename="camel"):
     """A topic and its pace. Rates are None until it was looked at twice; another `id`: deleted and made again."""
 
     name: str
@@ -16,7 +16,7 @@ class TopicFigures(msgspec.Struct, rename="camel"):
     size_bytes: int = field(name="bytes", default=0)
 
 
-class GroupFigures(msgspec.Struct, rename="camel"):
+class WatchedGroup(msgspec.Struct, rename="camel"):
     """How far a group is in a topic. `oldest_append_time_ms` is when the oldest message was appended that it has not
     done, None where all is done or it is not known yet."""
 
@@ -33,7 +33,7 @@ class GroupFigures(msgspec.Struct, rename="camel"):
     is_paused: bool = field(name="paused", default=False)
 
 
-class NodeFigures(msgspec.Struct):
+class WatchedNode(msgspec.Struct):
     node: int
     address: str = ""
     rack: str = ""
@@ -44,7 +44,7 @@ class NodeFigures(msgspec.Struct):
     leaders: int = 0
 
 
-class PartitionMove(msgspec.Struct, rename="camel"):
+class WatchedMove(msgspec.Struct, rename="camel"):
     """From which nodes to which; `waiting_for` are those that have not caught up."""
 
     from_nodes: list[int] = field(name="from")
@@ -52,7 +52,7 @@ class PartitionMove(msgspec.Struct, rename="camel"):
     waiting_for: list[int] = field(default_factory=list)
 
 
-class PartitionFigures(msgspec.Struct, rename="camel"):
+class WatchedPartition(msgspec.Struct, rename="camel"):
     """A partition that lacks something, is being moved, or has changed while somebody watched. `trouble` is
     `withoutLeader`, `belowMinInsync`, `underReplicated` or None."""
 
@@ -63,7 +63,7 @@ class PartitionFigures(msgspec.Struct, rename="camel"):
     replicas: list[int] = field(default_factory=list)
     in_sync: list[int] = field(default_factory=list)
     trouble: str | None = None
-    moving: PartitionMove | None = None
+    moving: WatchedMove | None = None
 
 
 class GatewayRates(msgspec.Struct, rename="camel"):
@@ -119,9 +119,9 @@ class ClusterEvent(msgspec.Struct, rename="camel"):
     interval_ms: int | None = None
     is_complete: bool = field(name="complete", default=True)
     totals: ClusterTotals | None = None
-    topics: list[TopicFigures] = field(default_factory=list)
-    groups: list[GroupFigures] = field(default_factory=list)
-    nodes: list[NodeFigures] = field(default_factory=list)
-    partitions: list[PartitionFigures] = field(default_factory=list)
+    topics: list[WatchedTopic] = field(default_factory=list)
+    groups: list[WatchedGroup] = field(default_factory=list)
+    nodes: list[WatchedNode] = field(default_factory=list)
+    partitions: list[WatchedPartition] = field(default_factory=list)
     removed: RemovedThings = field(default_factory=RemovedThings)
     cursor: str = ""

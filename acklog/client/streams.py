@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from acklog.events import ClusterEvent
-    from acklog.streams.stream import Stream
+    from acklog.streams.stream import SyncStream
     from acklog.streams.stream_reading import Names
     from acklog.streams.stream_settings import StreamOptions
     from acklog.streams.tail_reading import OnGap
@@ -33,7 +33,7 @@ class Streams:
         groups: "Names | None" = None,
         cursor: str | None = None,
         **settings: "Unpack[StreamOptions]",
-    ) -> "Stream[ClusterEvent]":
+    ) -> "SyncStream[ClusterEvent]":
         """How the cluster is, and what changes, as it does; `acklog.cluster_picture` puts it together. Goes on by
         itself after a break.
 
@@ -43,12 +43,12 @@ class Streams:
         TooManyWatchers and their like.
         """
         from acklog.streams.events_reading import EventsReading, events_question
-        from acklog.streams.stream import Stream
+        from acklog.streams.stream import SyncStream
         from acklog.streams.stream_settings import StreamSettings
 
         question = events_question(kinds=kinds, topics=topics, groups=groups, cursor=cursor)
         reading = EventsReading(question)
-        return Stream(self._background, lambda: self._async.caller, reading, StreamSettings(**settings))
+        return SyncStream(self._background, lambda: self._async.caller, reading, StreamSettings(**settings))
 
     def tail(
         self,
@@ -65,7 +65,7 @@ class Streams:
         max_per_second: int | None = None,
         on_gap: "OnGap | None" = None,
         **settings: "Unpack[StreamOptions]",
-    ) -> "Stream[TailMessage]":
+    ) -> "SyncStream[TailMessage]":
         """The topic's messages as they come: no group, no lease, nothing to acknowledge. Goes on by itself after a
         break, exactly where it was.
 
@@ -78,7 +78,7 @@ class Streams:
         Raises InvalidArgument; iterating raises TopicNotFound, TopicRemoved, TooManyPartitions, Forbidden,
         InvalidFilter, TooManyWatchers and their like.
         """
-        from acklog.streams.stream import Stream
+        from acklog.streams.stream import SyncStream
         from acklog.streams.stream_settings import StreamSettings
         from acklog.streams.tail_reading import TailReading, tail_question
 
@@ -95,4 +95,4 @@ class Streams:
             max_per_second=max_per_second,
         )
         reading = TailReading(topic, question, on_gap)
-        return Stream(self._background, lambda: self._async.caller, reading, StreamSettings(**settings))
+        return SyncStream(self._background, lambda: self._async.caller, reading, StreamSettings(**settings))

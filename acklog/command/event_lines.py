@@ -10,7 +10,7 @@ from acklog.command.quantities import count_text, size_text
 from acklog.command.times import short_clock_text
 
 if TYPE_CHECKING:
-    from acklog.events import ClusterEvent, ClusterTotals, GroupFigures, NodeFigures, PartitionFigures, TopicFigures
+    from acklog.events import ClusterEvent, ClusterTotals, WatchedGroup, WatchedNode, WatchedPartition, WatchedTopic
 
 KINDS = ("totals", "topics", "groups", "nodes", "partitions")
 
@@ -71,12 +71,12 @@ def _totals(totals: "ClusterTotals") -> str:
     return ", ".join(parts)
 
 
-def _topic(topic: "TopicFigures") -> str:
+def _topic(topic: "WatchedTopic") -> str:
     size = f"{size_text(topic.size_bytes)} in {count_text(topic.partitions, 'partition')}"
     return f"{_rate(topic.messages_per_second)}, {size}"
 
 
-def _group(group: "GroupFigures") -> str:
+def _group(group: "WatchedGroup") -> str:
     parts = [
         f"lag {count_text(group.lag)}",
         f"{_rate(group.settled_per_second)} done",
@@ -91,13 +91,13 @@ def _group(group: "GroupFigures") -> str:
     return ", ".join(parts)
 
 
-def _node(node: "NodeFigures") -> str:
+def _node(node: "WatchedNode") -> str:
     state = "live" if node.is_live else "away"
     wishes = [", draining"] * node.is_draining + [", leaving"] * node.is_leaving
     return f"{state}{''.join(wishes)}, {count_text(node.replicas, 'replica')}, leads {node.leaders}"
 
 
-def _partition(partition: "PartitionFigures") -> str:
+def _partition(partition: "WatchedPartition") -> str:
     leader = "no leader" if partition.leader is None else f"leader {partition.leader}"
     parts = [leader, f"replicas {partition.replicas}, in sync {partition.in_sync}"]
     parts += [partition.trouble] if partition.trouble else []

@@ -14,7 +14,7 @@ from acklog.streams.stream_reading import Item, Reading
 from acklog.streams.stream_settings import StreamSettings
 
 
-class Stream(Generic[Item]):
+class SyncStream(Generic[Item]):
     """Iterate over it, and close it, or use it as a context manager:
 
         with client.tail("orders") as tail:

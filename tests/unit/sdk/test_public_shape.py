@@ -25,7 +25,7 @@ from acklog.consumer.consumer import Consumer
 from acklog.producer.async_producer import AsyncProducer
 from acklog.producer.producer import Producer
 from acklog.streams.async_stream import AsyncStream
-from acklog.streams.stream import Stream
+from acklog.streams.stream import SyncStream
 
 PAIRS = [
     (acklog.Client, acklog.AsyncClient),
@@ -33,7 +33,7 @@ PAIRS = [
     (Groups, AsyncGroups),
     (Scheduled, AsyncScheduled),
     (Streams, AsyncStreams),
-    (Stream, AsyncStream),
+    (SyncStream, AsyncStream),
     (Tables, AsyncTables),
     (Namespaces, AsyncNamespaces),
     (Cluster, AsyncCluster),
