@@ -37,6 +37,9 @@ from acklog.problem_error import error_class as error_class
 from acklog.restore_errors import RestoreConflict as RestoreConflict
 from acklog.restore_errors import TopicNotRestoring as TopicNotRestoring
 from acklog.restore_errors import TopicRestoring as TopicRestoring
+from acklog.stream_errors import TooManyPartitions as TooManyPartitions
+from acklog.stream_errors import TooManyWatchers as TooManyWatchers
+from acklog.stream_errors import TopicRemoved as TopicRemoved
 from acklog.token_errors import TokenExists as TokenExists
 from acklog.token_errors import TokenNotFound as TokenNotFound
 from acklog.token_errors import TokenOver as TokenOver
@@ -344,10 +347,6 @@ class DedupWindowDamaged(ProblemError, problem=ProblemCode.DEDUP_WINDOW_DAMAGED)
 
 class TooManyWaiting(ProblemError, problem=ProblemCode.TOO_MANY_WAITING):
     """Too many requests are waiting for messages."""
-
-
-class TooManyWatchers(ProblemError, problem=ProblemCode.TOO_MANY_WATCHERS):
-    """Too many streams of events or messages are served."""
 
 
 class TooManyConnections(ProblemError, problem=ProblemCode.TOO_MANY_CONNECTIONS):

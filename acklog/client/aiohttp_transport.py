@@ -1,11 +1,22 @@
 """Requests by aiohttp. It is imported with the first request: it takes longer than all the rest of the SDK."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from acklog.client.aiohttp_stream import AiohttpStream
 from acklog.client.call import Request, Response
 from acklog.client.tls_failures import tls_failure_of
-from acklog.errors import CannotConnect, ConnectionFailed, DeadlineExceeded, TlsFailed, UnexpectedAnswer
+from acklog.errors import (
+    CannotConnect,
+    ConnectionFailed,
+    DeadlineExceeded,
+    InvalidArgument,
+    TlsFailed,
+    UnexpectedAnswer,
+)
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -14,6 +25,7 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_S = 60  # below the server's 75 s: a connection is never used while the other side is closing it
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
+EVENT_STREAM = "text/event-stream"
 _MAY_WANT_CERTIFICATE = (
     "it may want to know by a certificate who calls (certificate_file and key_file, --certificate-file and --key-file)"
 )
@@ -40,14 +52,16 @@ class AiohttpTransport:
         self._authorization = authorization
         self._tls = tls
         self._session: ClientSession | None = None
+        self._streams: ClientSession | None = None
+        self._streams_open = 0
         self._has_answered = False
 
     async def perform(self, request: Request, *, timeout_s: float) -> Response:
         import aiohttp
         from yarl import URL
 
-        session = self._session or self._open()
-        try:
+        session = self._session = self._session or self._opened()
+        with self._told(timeout_s):
             async with session.request(
                 request.method,
                 URL(self._base_url + request.target, encoded=True),
@@ -58,17 +72,55 @@ class AiohttpTransport:
                 ssl=True if self._tls is None else self._tls(),
             ) as answer:
                 self._has_answered = True
-                body = await _read(answer)
-                return Response(answer.status, body, {name.lower(): value for name, value in answer.headers.items()})
+                return await _whole(answer)
+
+    async def open_stream(self, request: Request, *, timeout_s: float) -> AiohttpStream | Response:
+        import aiohttp
+        from yarl import URL
+
+        if self._streams_open >= self._connections_max:
+            detail = f"{self._streams_open} streams are open: there may be as many as connections_max says"
+            raise InvalidArgument(detail, field="connections_max")
+        with self._told(timeout_s), ExitStack() as closing:
+            self._streams_open += 1
+            closing.callback(self._one_less)
+            async with asyncio.timeout(timeout_s):
+                # Streams have connections of their own, or calls would find none that is free.
+                session = self._streams = self._streams or self._opened()
+                answer = await session.request(
+                    request.method,
+                    URL(self._base_url + request.target, encoded=True),
+                    headers=self._headers_of(request),
+                    timeout=aiohttp.ClientTimeout(total=None),
+                    allow_redirects=False,
+                    ssl=True if self._tls is None else self._tls(),
+                )
+                closing.callback(answer.close)
+                self._has_answered = True
+                if answer.status != HTTPStatus.OK or answer.content_type != EVENT_STREAM:
+                    return await _whole(answer)
+            return AiohttpStream(answer, failure_of=self._failure_of, closing=closing.pop_all())
+
+    async def close(self) -> None:
+        sessions, self._session, self._streams = (self._session, self._streams), None, None
+        for session in sessions:
+            if session is not None:
+                await session.close()
+
+    @contextmanager
+    def _told(self, timeout_s: float) -> Iterator[None]:
+        """What goes wrong within is raised as the SDK has it."""
+        import aiohttp
+
+        try:
+            yield
         except TimeoutError as error:
             raise DeadlineExceeded(f"no answer from {self._base_url} within {timeout_s:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise self._failure_of(error) from error
 
-    async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+    def _one_less(self) -> None:
+        self._streams_open -= 1
 
     def _headers_of(self, request: Request) -> Mapping[str, str]:
         """Raises InvalidArgument."""
@@ -97,15 +149,17 @@ class AiohttpTransport:
             return _MAY_WANT_CERTIFICATE
         return f"does it speak TLS? Then it is called by https{self._base_url.removeprefix('http')}"
 
-    def _open(self) -> "ClientSession":
+    def _opened(self) -> "ClientSession":
         import aiohttp
 
         connector = aiohttp.TCPConnector(limit=self._connections_max, keepalive_timeout=KEEP_ALIVE_S)
         # A server's own retry loop has the last word about when to try again, and cookies are nobody's business here.
-        self._session = aiohttp.ClientSession(
-            connector=connector, headers=self._headers, cookie_jar=aiohttp.DummyCookieJar()
-        )
-        return self._session
+        return aiohttp.ClientSession(connector=connector, headers=self._headers, cookie_jar=aiohttp.DummyCookieJar())
+
+
+async def _whole(answer: "ClientResponse") -> Response:
+    body = await _read(answer)
+    return Response(answer.status, body, {name.lower(): value for name, value in answer.headers.items()})
 
 
 async def _read(answer: "ClientResponse") -> bytes:

@@ -17,6 +17,7 @@ from acklog.client.async_namespaces import AsyncNamespaces
 from acklog.client.async_redrives import AsyncRedrives
 from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.async_schedules import AsyncSchedules
+from acklog.client.async_streams import AsyncStreams
 from acklog.client.async_tables import AsyncTables
 from acklog.client.async_tokens import AsyncTokens
 from acklog.client.caller import Caller
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 _Handler = TypeVar("_Handler", bound="AsyncHandler")
 
 
-class AsyncClient:
+class AsyncClient(AsyncStreams):
     """A client of one server, for use in one event loop. Close it, or use it as a context manager.
 
     Without a `url` it is that of the environment's ACKLOG_URL, else http://127.0.0.1:8080; without a `token`, that of

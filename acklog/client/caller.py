@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from acklog.client.call import Call, Result, problem_of
+from acklog.client.call import Bodies, Call, Request, Response, Result, problem_of, raise_for_problem
 from acklog.client.retry import Backoff, may_repeat
-from acklog.client.transport import Transport
-from acklog.errors import AcklogError, ClientClosed
+from acklog.client.transport import StreamAnswer, StreamTransport, Transport
+from acklog.errors import AcklogError, ClientClosed, InvalidArgument, UnexpectedAnswer
 from acklog.messages import OutgoingMessage
 
 if TYPE_CHECKING:
@@ -41,10 +41,29 @@ class Caller:
     ) -> Result:
         """The call's result; the limits are the caller's own unless they are given. Raises AcklogError."""
         result = (await self._outcome(call, retries_max, timeout_s))()
-        if self.body_encryption is not None and (bodies := call.bodies(result)):
+        if self.body_encryption is not None:
+            await self.decrypt(call.bodies(result))
+        return result
+
+    async def decrypt(self, bodies: Bodies) -> None:
+        """Put in their place what was encrypted, where this client has keys. One that cannot be read raises why when
+        it is."""
+        if self.body_encryption is not None and bodies:
             # On another thread: a key may have to be asked for, and an answer may have 16 MiB.
             await asyncio.to_thread(self.body_encryption.decrypt_all, bodies)
-        return result
+
+    async def open_stream(self, request: Request) -> StreamAnswer:
+        """One try, which may take as long as a call. Raises AcklogError: also the problem of an answer that is no
+        stream."""
+        if self._is_closed:
+            raise ClientClosed("the client is closed")
+        if not isinstance(self.transport, StreamTransport):
+            raise InvalidArgument("the client's transport carries no streams", field="transport")
+        answer = await self.transport.open_stream(request, timeout_s=self._timeout_s)
+        if not isinstance(answer, Response):
+            return answer
+        raise_for_problem(answer)
+        raise UnexpectedAnswer("the answer is no stream of events", status=answer.status)
 
     async def encrypted(self, topic: str, messages: Sequence[OutgoingMessage]) -> Sequence[OutgoingMessage]:
         """The messages as they are to be sent. Raises InvalidArgument, KeyUnavailable."""

@@ -22,6 +22,7 @@ from acklog.client.namespaces import Namespaces
 from acklog.client.redrives import Redrives
 from acklog.client.scheduled import Scheduled
 from acklog.client.schedules import Schedules
+from acklog.client.streams import Streams
 from acklog.client.tables import Tables
 from acklog.client.tokens import Tokens
 from acklog.client.transport import Transport
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 _Handler = TypeVar("_Handler", bound="Handler")
 
 
-class Client:
+class Client(Streams):
     """A client of one server. Close it, or use it as a context manager.
 
     Without a `url` it is that of the environment's ACKLOG_URL, else http://127.0.0.1:8080; without a `token`, that of

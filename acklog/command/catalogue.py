@@ -45,6 +45,7 @@ CATALOGUE = {
     "namespaces": CommandEntry(OPERATION, f"{_HOME}.namespaces", "Namespaces: list, show, create, set, delete."),
     "can": CommandEntry(OPERATION, f"{_HOME}.can", "What a token may do, and which right says so."),
     "audit": CommandEntry(OPERATION, f"{_HOME}.audit", "Who did what, and who was refused."),
+    "events": CommandEntry(OPERATION, f"{_HOME}.events", "How the cluster is, and what changes, as it does."),
     "doctor": CommandEntry(OPERATION, f"{_HOME}.doctor", "Look at a server, and say what is wrong with it."),
     "cluster": CommandEntry(OPERATION, f"{_HOME}.cluster", "A cluster's nodes and moves.", takes_more=True),
     "mirror": CommandEntry(OPERATION, f"{_HOME}.mirror", "Copy topics from another cluster, continuously."),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from acklog.command.failures import CommandError
 from acklog.command.log_ends import GONE, log_end, log_start
+from acklog.command.session import DEFAULT_TIMEOUT_S
+from acklog.command.tail_follower import TailFollower
 
 if TYPE_CHECKING:
     from acklog import AsyncClient
@@ -60,7 +62,9 @@ class TailReader:
         note: Note,
         messages_max: int | None,
         message_filter: str | None = None,
+        patience_s: float = DEFAULT_TIMEOUT_S,
     ) -> None:
+        """`patience_s` is how long a server that goes away is waited for while it is followed."""
         self._client = client
         self._topic = topic
         self._show = show
@@ -68,6 +72,11 @@ class TailReader:
         self._left = messages_max
         self._filter = message_filter
         self._polls = asyncio.Semaphore(POLLS_AT_ONCE_MAX)
+        self._reached: dict[int, int] = {}
+        self._epochs: dict[int, int | None] = {}
+        self._follower = TailFollower(
+            client, topic, emit=self._emit, note=note, message_filter=message_filter, patience_s=patience_s
+        )
 
     async def run(self, start: TailStart, *, is_following: bool) -> None:
         """Show what there is from `start` on, then what comes. Raises AcklogError, or groups of errors."""
@@ -76,12 +85,14 @@ class TailReader:
         try:
             if start.last is not None:
                 await self._show_last(states, min(start.last, LAST_MESSAGES_MAX))
-                positions = {state.partition: log_end(state) for state in states}
+                self._reached = {state.partition: log_end(state) for state in states}
             else:
                 begins = await asyncio.gather(*(self._begin(state, start) for state in states))
-                positions = {state.partition: begin for state, begin in zip(states, begins, strict=True)}
-            ends = None if is_following else {state.partition: log_end(state) for state in states}
-            await self._read_all(positions, ends, partitions=description.partitions)
+                self._reached = {state.partition: begin for state, begin in zip(states, begins, strict=True)}
+            await self._read_all({state.partition: log_end(state) for state in states})
+            if is_following:
+                await self._follow_stream()
+                await self._poll_all(description.partitions)
         except* EnoughError:
             pass
 
@@ -119,35 +130,50 @@ class TailReader:
             offset = max(page.next_offset, offset + 1)
         return messages[-count:]
 
-    async def _read_all(self, positions: dict[int, int], ends: dict[int, int] | None, *, partitions: int) -> None:
-        """Every partition in a task of its own. `ends` None: for ever, partitions that are added later included."""
+    async def _read_all(self, ends: dict[int, int]) -> None:
+        """Every partition in a task of its own, up to its end."""
         async with asyncio.TaskGroup() as tasks:
-            for partition, offset in positions.items():
-                tasks.create_task(self._read(partition, offset, None if ends is None else ends[partition]))
-            if ends is None:
-                tasks.create_task(self._look_for_partitions(tasks, partitions))
+            for partition, end in ends.items():
+                tasks.create_task(self._read(partition, end))
 
-    async def _read(self, partition: int, offset: int, end: int | None) -> None:
+    async def _follow_stream(self) -> None:
+        """As long as there is one. What it has read past was answered by leaders whose epochs it does not say."""
+        before = dict(self._reached)
+        await self._follower.follow(self._reached)
+        self._epochs = {
+            each: epoch for each, epoch in self._epochs.items() if before.get(each) == self._reached.get(each)
+        }
+
+    async def _poll_all(self, partitions: int) -> None:
+        """Where there is no stream: for ever, partitions that are added later included."""
+        async with asyncio.TaskGroup() as tasks:
+            for partition in self._reached:
+                tasks.create_task(self._read(partition, None))
+            tasks.create_task(self._look_for_partitions(tasks, partitions))
+
+    async def _read(self, partition: int, end: int | None) -> None:
         from acklog.errors import MessageExpired
 
-        epoch: int | None = None
-        while end is None or offset < end:
+        while end is None or self._reached[partition] < end:
+            offset, epoch = self._reached[partition], self._epochs.get(partition)
             try:
                 page = await self._page(partition, offset, epoch, wait_s=0 if end is not None else self._poll_s())
             except MessageExpired:
                 self._note(f"Partition {partition} was decommissioned, and is gone: nothing more comes from it.")
+                del self._reached[partition]
                 return
             if isinstance(page, MissingOffsets):
                 self._note(page.note)
-                offset, epoch = page.next_offset, None
+                self._reached[partition], self._epochs[partition] = page.next_offset, None
                 continue
-            epoch = page.epoch
+            self._epochs[partition] = page.epoch
             fresh = [each for each in page.messages if each.offset >= offset and (end is None or each.offset < end)]
             if fresh:
                 self._emit(fresh)
             if end is not None and page.next_offset <= offset:
                 return
-            offset = max(offset, page.next_offset)
+            reached = max(offset, page.next_offset)
+            self._reached[partition] = reached if end is None else min(reached, end)
 
     async def _page(
         self, partition: int, offset: int, epoch: int | None, *, wait_s: float, max_bytes: int | None = None
@@ -195,7 +221,8 @@ class TailReader:
             await asyncio.sleep(LOOK_FOR_PARTITIONS_INTERVAL_S)
             description = await self._client.topics.get(self._topic)
             for partition in range(known, description.partitions):
-                tasks.create_task(self._read(partition, 0, None))
+                self._reached.setdefault(partition, 0)
+                tasks.create_task(self._read(partition, None))
             known = description.partitions
 
     def _emit(self, messages: Sequence["StoredMessage"]) -> None:

@@ -9,6 +9,7 @@ from app.gateway.audit_figures import AuditFigures
 from app.gateway.bounded_names import BoundedNames
 from app.gateway.exposition import SteppedRegistry
 from app.gateway.namespace_traffic import NamespaceTraffic
+from app.gateway.stream_figures import StreamFigures
 from app.gateway.tallies import CounterTally, HistogramTally
 from cluster.metadata.namespace_state import NamespaceState
 
@@ -35,6 +36,7 @@ class Metrics:
         self._named = named
         self.registry = SteppedRegistry()
         self.audit = AuditFigures(self.registry)
+        self.streams = StreamFigures()
         self._topics = BoundedNames(names_max)
         self._groups = BoundedNames(names_max)
         self._requests = CounterTally("acklog_http_requests", "Requests answered", ["route", "method", "status"])
@@ -95,6 +97,7 @@ class Metrics:
             self._quota_use,
             self._quota_refusals,
             self._let_through,
+            self.streams,
         ):
             self.registry.register(tally)
         self.namespaces = NamespaceTraffic(self.registry, names_max=names_max)

@@ -10,6 +10,7 @@ from app.events.audience import Audience
 from app.events.event_text import COMMENT
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
+from app.gateway.stream_figures import EVENTS
 from app.services.event_collector import EventCollector
 from app.services.log_ends import LogEnds
 from app.services.stream_places import StreamPlaces
@@ -25,7 +26,12 @@ class EventService:
     def __init__(self, gateway: Gateway, ends: LogEnds, metrics: Metrics) -> None:
         self._clock = gateway.clock
         self._collector = EventCollector(gateway, ends, metrics)
-        self.places = StreamPlaces(lambda: gateway.settings.events_watchers_max, setting="--events-watchers-max")
+        self.places = StreamPlaces(
+            lambda: gateway.settings.events_watchers_max,
+            setting="--events-watchers-max",
+            stream=EVENTS,
+            figures=metrics.streams,
+        )
         gateway.shutdown.at_end(self._collector.close)
 
     def admit(self, principal: Principal) -> None:

@@ -114,7 +114,7 @@ class Services:
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting, quotas)
         tail_waits = WaitingRequests(TAIL_WAITS_MAX, share_percent=100)
         tail_records = RecordsService(gateway, catalog, leaders, ends, tail_waits, quotas)
-        self.tails = TailService(gateway, catalog, leaders, ends, tail_records)
+        self.tails = TailService(gateway, catalog, leaders, ends, tail_records, self.metrics.streams)
         self.events = EventService(gateway, ends, self.metrics)
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.copies = CopyService(gateway, catalog, leaders, self.topics)

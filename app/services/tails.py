@@ -6,6 +6,7 @@ from app.calls.records import FirstOffset, RecordsCommand
 from app.calls.tail import TAIL_PARTITIONS_MAX, TailCommand
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
+from app.gateway.stream_figures import TAIL, StreamFigures
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
 from app.services.log_ends import LogEnds
@@ -26,7 +27,13 @@ class TailService:
     """`places` are those of tails. `records` has waits of its own: who tails takes no long poll's place."""
 
     def __init__(
-        self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, ends: LogEnds, records: RecordsService
+        self,
+        gateway: Gateway,
+        catalog: Catalog,
+        leaders: PartitionLeaders,
+        ends: LogEnds,
+        records: RecordsService,
+        figures: StreamFigures,
     ) -> None:
         self._gateway = gateway
         self._catalog = catalog
@@ -34,7 +41,9 @@ class TailService:
         self._ends = ends
         self._records = records
         self._memory = TailMemory()
-        self.places = StreamPlaces(lambda: gateway.settings.tails_max, setting="--tails-max")
+        self.places = StreamPlaces(
+            lambda: gateway.settings.tails_max, setting="--tails-max", stream=TAIL, figures=figures
+        )
 
     async def begin(self, command: TailCommand, principal: Principal) -> TailStream:
         """Find where it begins. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, INVALID_FIELD,

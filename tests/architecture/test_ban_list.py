@@ -107,7 +107,7 @@ PROGRAMS = ("acklog/command/", "app/demo/", "app/local_cluster/")
 ALWAYS_WRONG = frozenset({FORGOTTEN_TASK, UNORDERED})
 
 # The SDK serves threads of its user's, and has one of its own for the event loop behind the client without `await`.
-THREADED = ("acklog/client/", "acklog/consumer/", "acklog/producer/")
+THREADED = ("acklog/client/", "acklog/consumer/", "acklog/producer/", "acklog/streams/")
 
 
 def test_the_product_keeps_to_its_ports() -> None:

@@ -33,6 +33,7 @@ TARGETS = (
     "rpc_messages",
     "schedule_log",
     "sdk_answers",
+    "sdk_streams",
     "segment",
     "send_batch",
     "send_request",

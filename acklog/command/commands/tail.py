@@ -73,6 +73,7 @@ async def _tail(
             note=session.output.note,
             messages_max=messages_max,
             message_filter=wanted,
+            patience_s=session.options.timeout_s,
         )
         try:
             await reader.run(start, is_following=is_following)

@@ -20,7 +20,9 @@ from cluster.errors import ServerError
 EVENT_STREAM = "text/event-stream"
 LAST_EVENT_ID = b"last-event-id"
 LAST_WORD_MS = 1_000
-"""How long a client that does not read is waited for with the last event."""
+"""How long a client has to take all that was said, with the last event: who does not read keeps no stop waiting."""
+CONNECTION = "acklog.connection"
+"""What a request's scope has, where there is one: the transport."""
 _HEADERS = [
     (b"content-type", EVENT_STREAM.encode()),
     (b"cache-control", b"no-store"),
@@ -64,7 +66,7 @@ class EventStreamResponse(Response):
             async with ClientWatch(receive, self._shutdown, self._standing) as watch:
                 end = await self._end_of(watch, send)
                 if not watch.is_gone:
-                    await self._say_last(send, end)
+                    await self._say_last(scope, send, end)
 
     async def _end_of(self, watch: ClientWatch, send: Send) -> dict[str, str]:
         """Talk until it ends: why."""
@@ -82,10 +84,14 @@ class EventStreamResponse(Response):
             reason = "rights" if error.code is ProblemCode.FORBIDDEN else "token"
             return {"reason": reason, "code": error.code.name}
 
-    async def _say_last(self, send: Send, end: dict[str, str]) -> None:
-        body = event("end", _encode(end))
-        try:
-            async with asyncio.timeout(LAST_WORD_MS / 1000):
-                await send({"type": "http.response.body", "body": body, "more_body": False})
-        except TimeoutError:
-            return  # it does not read; the connection is closed without it
+    async def _say_last(self, scope: Scope, send: Send, end: dict[str, str]) -> None:
+        connection: asyncio.Transport | None = scope.get(CONNECTION)
+        if connection is not None:
+            asyncio.get_running_loop().call_later(LAST_WORD_MS / 1000, _hang_up_on_who_does_not_read, connection)
+        await send({"type": "http.response.body", "body": event("end", _encode(end)), "more_body": False})
+
+
+def _hang_up_on_who_does_not_read(connection: asyncio.Transport) -> None:
+    """A close waits until all was taken. Where all was, the connection is the next request's."""
+    if connection.is_closing() or connection.get_write_buffer_size():
+        connection.abort()

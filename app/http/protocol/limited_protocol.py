@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from acklog.wire.problems import ProblemCode
 from app.auth.client_certificate import ClientCertificate, certificate_shown
 from app.configuration.server_settings import Settings
+from app.http.exchange.event_stream import CONNECTION
 from app.http.exchange.request import CERTIFICATE
 from app.http.protocol.named_pages import NamedPages
 from app.http.protocol.web_guard import WebGuard
@@ -159,6 +160,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def build_scope(self) -> None:
         super().on_message_begin()
+        self.scope[CONNECTION] = self.transport  # type: ignore[literal-required]
         if self.certificate is not None:
             self.scope[CERTIFICATE] = self.certificate  # type: ignore[literal-required]
 

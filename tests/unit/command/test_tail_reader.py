@@ -1,7 +1,7 @@
 """Reading all partitions at once: what retention removed, partitions that are added, how many polls there are."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -10,12 +10,52 @@ from msgspec import Raw
 from acklog.catalog import PartitionState, TopicConfig, TopicDescription
 from acklog.command import tail_reader
 from acklog.command.failures import CommandError
+from acklog.command.tail_follower import gap_text
 from acklog.command.tail_reader import POLLS_AT_ONCE_MAX, TailReader, TailStart
-from acklog.errors import LogDiverged, MessageExpired, OffsetOutOfRange, UnknownField
+from acklog.errors import (
+    AcklogError,
+    LogDiverged,
+    MessageExpired,
+    NotFound,
+    OffsetOutOfRange,
+    TooManyWatchers,
+    TopicRemoved,
+    UnknownField,
+)
 from acklog.messages import RecordsPage, StoredMessage
+from acklog.streams.tail_reading import OnGap
+from acklog.tails import TailGap
 
 CONFIG = TopicConfig("time", -1, -1, 1, 1, 1, 1)
 PAGE_MESSAGES = 3
+
+
+StreamItem = StoredMessage | TailGap | AcklogError
+
+
+class Stream:
+    """What a server says by one, up to a failure."""
+
+    def __init__(self, items: list[StreamItem], on_gap: OnGap) -> None:
+        self._items = items
+        self._on_gap = on_gap
+
+    async def __aenter__(self) -> "Stream":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def __aiter__(self) -> AsyncIterator[StoredMessage]:
+        for item in self._items:
+            await asyncio.sleep(0)
+            if isinstance(item, AcklogError):
+                raise item
+            if isinstance(item, TailGap):
+                self._on_gap(item)
+            else:
+                yield item
+        await asyncio.Event().wait()
 
 
 class Log:
@@ -33,6 +73,8 @@ class Log:
         self.epochs_asked: list[int | None] = []
         self.knows_epochs = True
         self.gone: set[int] = set()
+        self.streams: list[list[StreamItem]] = []
+        self.tails_asked: list[dict[int, int]] = []
 
     def _message(self, partition: int, offset: int) -> StoredMessage:
         return StoredMessage(
@@ -62,6 +104,11 @@ class Log:
             for number, (start, log) in enumerate(zip(self.starts, self.partitions, strict=True))
         ]
         return TopicDescription("t", "id", len(states), 1, CONFIG, 1, partition_states=states)
+
+    def tail(self, topic: str, *, on_gap: OnGap, **options: Any) -> "Stream":
+        """What `streams` holds next; without any this is a server that knows none."""
+        self.tails_asked.append(options["offsets"])
+        return Stream(self.streams.pop(0) if self.streams else [NotFound("there is nothing at this path")], on_gap)
 
     async def records(
         self,
@@ -253,3 +300,74 @@ async def test_a_partition_that_goes_while_it_is_followed_is_told_and_left() -> 
     await asyncio.wait_for(running, 10)
     assert shown.notes == ["Partition 0 was decommissioned, and is gone: nothing more comes from it."]
     assert shown.ids[-1] == "m-1-1"
+
+
+def message(partition: int, offset: int) -> StoredMessage:
+    return Log()._message(partition, offset)
+
+
+async def test_what_there_is_is_read_and_what_comes_is_streamed() -> None:
+    log = Log(4, 1)
+    log.streams = [[message(0, 4), message(2, 0), TopicRemoved("it was deleted")]]
+    shown = Shown(log)
+    with pytest.raises(TopicRemoved):
+        await shown.reader.run(TailStart(is_earliest=True), is_following=True)
+    assert log.tails_asked == [{0: 4, 1: 1}]
+    assert shown.ids[-2:] == ["m-0-4", "m-2-0"]
+    assert len(shown.ids) == 7
+
+
+async def test_a_server_that_has_no_stream_to_give_any_more_is_asked_again_and_again_from_there() -> None:
+    log = Log(2, 1)
+    gap = TailGap("removed", 1, 1, 5)
+    log.streams = [[message(0, 2), message(0, 3), gap, TooManyWatchers("it is full")]]
+    shown = Shown(log, messages_max=5)
+    running = asyncio.create_task(shown.reader.run(TailStart(), is_following=True))
+    while len(shown.notes) < 2:
+        await asyncio.sleep(0)
+    for _ in range(5):
+        log.append(0)
+        log.append(1)
+    await asyncio.wait_for(running, 10)
+    assert sorted(shown.ids) == ["m-0-2", "m-0-3", "m-0-4", "m-0-5", "m-0-6"]
+    assert shown.notes == [
+        "Retention removed 4 messages of partition 1 before they were shown.",
+        "The server serves as many streams as it may: it is asked again and again instead.",
+    ]
+
+
+async def test_enough_messages_end_a_stream() -> None:
+    log = Log(1)
+    log.streams = [[message(0, 1), message(0, 2), message(0, 3)]]
+    shown = Shown(log, messages_max=2)
+    await asyncio.wait_for(shown.reader.run(TailStart(), is_following=True), 10)
+    assert shown.ids == ["m-0-1", "m-0-2"]
+
+
+@pytest.mark.parametrize(("partitions", "asked"), [(100, 1), (101, 0)])
+async def test_a_stream_reads_so_many_partitions(partitions: int, asked: int) -> None:
+    log = Log(*[1] * partitions)
+    shown = Shown(log, messages_max=partitions + 1)
+    running = asyncio.create_task(shown.reader.run(TailStart(is_earliest=True), is_following=True))
+    while len(shown.ids) < partitions or not log.polls:
+        await asyncio.sleep(0)
+    log.append(0)
+    await asyncio.wait_for(running, 10)
+    assert len(log.tails_asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("gap", "says"),
+    [
+        (TailGap("damaged", 3, 4, 6), "Offsets 4 to 5 of partition 3 are damaged and left out."),
+        (TailGap("cut", 3, 9, 6), "Partition 3 was cut: other messages than those shown follow from 6 on."),
+        (
+            TailGap("partitionGone", 3, 4, None),
+            "Partition 3 was decommissioned, and is gone: nothing more comes from it.",
+        ),
+        (TailGap("topicReplaced"), "The topic was deleted and made again: its new messages follow, from the first."),
+        (TailGap("of a later version", 3), "Something is missing in partition 3: of a later version."),
+    ],
+)
+def test_gaps_are_told_to_people(gap: TailGap, says: str) -> None:
+    assert gap_text(gap) == says

@@ -11,23 +11,29 @@ from acklog.client.async_cluster import AsyncCluster
 from acklog.client.async_encryption import AsyncEncryption
 from acklog.client.async_namespaces import AsyncNamespaces
 from acklog.client.async_scheduled import AsyncScheduled
+from acklog.client.async_streams import AsyncStreams
 from acklog.client.async_tables import AsyncTables
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
 from acklog.client.encryption import SyncEncryption
 from acklog.client.namespaces import Namespaces
 from acklog.client.scheduled import Scheduled
+from acklog.client.streams import Streams
 from acklog.client.tables import Tables
 from acklog.consumer.async_consumer import AsyncConsumer
 from acklog.consumer.consumer import Consumer
 from acklog.producer.async_producer import AsyncProducer
 from acklog.producer.producer import Producer
+from acklog.streams.async_stream import AsyncStream
+from acklog.streams.stream import SyncStream
 
 PAIRS = [
     (acklog.Client, acklog.AsyncClient),
     (Topics, AsyncTopics),
     (Groups, AsyncGroups),
     (Scheduled, AsyncScheduled),
+    (Streams, AsyncStreams),
+    (SyncStream, AsyncStream),
     (Tables, AsyncTables),
     (Namespaces, AsyncNamespaces),
     (Cluster, AsyncCluster),
