@@ -135,10 +135,10 @@ def test_who_has_no_right_is_told_which(guarded: ServerProcess, open_documentati
     answer = page.get_by_role("region", name="Answer")
     expect(answer.get_by_text("A valid bearer token is required.")).to_be_visible()
     answer.get_by_role("button", name="Use a token …").click()
-    page.get_by_label("Token").fill("wrong")
+    page.get_by_role("textbox", name="Token").fill("wrong")
     page.keyboard.press("Enter")
     expect(page.get_by_text("The server does not know this token.")).to_be_visible()
-    page.get_by_label("Token").fill(SENDER)
+    page.get_by_role("textbox", name="Token").fill(SENDER)
     page.keyboard.press("Enter")
     expect(page.get_by_text("sender", exact=True)).to_be_visible()
     page.goto(f"{guarded.base_url}/docs#/putTopic")
@@ -194,15 +194,19 @@ def test_every_call_is_shown_and_nothing_a_document_or_an_answer_says_is_more_th
     watched.assert_clean()
 
 
-@pytest.mark.parametrize(("size", "colours"), [(WIDE, "dark"), (NARROW, "light")])
+@pytest.mark.parametrize(
+    ("size", "colours", "calls"),
+    [(WIDE, "dark", ("sendMessages", "describeTopic")), (NARROW, "light", ("", "describeTopic"))],
+    ids=["wide-dark", "narrow-light"],
+)
 def test_it_is_for_everybody(
-    shop: ServerProcess, open_documentation: OpenPage, size: tuple[int, int], colours: str
+    shop: ServerProcess, open_documentation: OpenPage, size: tuple[int, int], colours: str, calls: tuple[str, ...]
 ) -> None:
     """By axe; and nothing is wider than the screen."""
     watched = open_documentation(shop.base_url, size=size, colours=colours)
     page = watched.page
     faults = []
-    for call in ("", "sendMessages", "describeTopic"):
+    for call in calls:
         page.goto(f"{shop.base_url}/docs#/{call}")
         if call == "describeTopic":
             page.get_by_label("topic *").fill("nowhere")
@@ -214,3 +218,23 @@ def test_it_is_for_everybody(
             faults.append(f"{call} is wider than the screen")
     assert faults == []
     watched.assert_clean("404")
+
+
+def test_behind_a_prefix_all_is_asked_for_below_it(shop: ServerProcess, open_documentation: OpenPage) -> None:
+    watched = open_documentation(shop.base_url)
+    page = watched.page
+    prefix = f"{shop.base_url}/queues/acklog"
+    asked: list[str] = []
+
+    def proxied(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(response=route.fetch(url=route.request.url.replace("/queues/acklog", "", 1)))
+
+    page.route("**/*", proxied)
+    page.goto(f"{prefix}/docs#/listTopics")
+    send(page)
+    expect(page.get_by_role("region", name="Answer").get_by_text("200", exact=True)).to_be_visible()
+    assert f"{prefix}/topics" in code(page, "curl")
+    assert f"{prefix}/topics" in {each.partition("?")[0] for each in asked}
+    assert [each for each in asked if not each.startswith(prefix)] == []
+    watched.assert_clean()
