@@ -1,6 +1,6 @@
-"""Takes the pictures of docs/console.md: the console of a real server with a shop's evening in it.
+"""Takes the pictures of docs/console.md: the console of a real server with a shop's evening in it, and `/docs` there.
 
-`python -m docs.console_screenshots` writes docs/images/console-*.png. It needs Chromium on the path.
+`python -m docs.console_screenshots` writes docs/images/console-*.png and docs-call.png. It needs Chromium on the path.
 """
 
 import shutil
@@ -32,6 +32,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         overview(browser, server)
         message(browser, server, life)
+        call(browser, server)
         browser.close()
 
 
@@ -64,6 +65,14 @@ def message(browser: Browser, server: ServerProcess, message_id: str) -> None:
     page = opened(browser, server, f"messages/{message_id}", colours="dark")
     page.get_by_role("region", name="Its life in every group").wait_for()
     save(page, "message")
+
+
+def call(browser: Browser, server: ServerProcess) -> None:
+    page = browser.new_page(viewport=SIZE)
+    page.goto(f"{server.base_url}/docs#/receiveMessages")
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("region", name="Answer").wait_for()
+    page.screenshot(path=IMAGES / "docs-call.png")
 
 
 def opened(browser: Browser, server: ServerProcess, place: str, *, colours: str = "light") -> Page:

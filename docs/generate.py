@@ -21,6 +21,7 @@ from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, S
 from app.configuration.tls_options import PeerOptions, TlsOptions
 from app.configuration.trace_options import TraceOptions
 from app.http.description.openapi import openapi_document
+from app.http.description.remedies import REMEDIES
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
 from app.http.openapi_file import standalone_app
 from app.http.parsing.message_properties import PROPERTIES
@@ -189,9 +190,9 @@ def node_settings_table() -> str:
 
 
 def problem_table() -> str:
-    rows = ["| code | status | try again? | what happened |", "|---|---|---|---|"]
+    rows = ["| code | status | try again? | what happened | what to do |", "|---|---|---|---|---|"]
     rows += [
-        f"| `{code.name}` | {code.status} | {'yes' if code.retriable else 'no'} | {code.title} |"
+        f"| `{code.name}` | {code.status} | {'yes' if code.retriable else 'no'} | {code.title} | {REMEDIES[code]} |"
         for code in ProblemCode
     ]
     return "\n".join(rows) + "\n"

@@ -16,6 +16,7 @@ from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.problem_handlers import install_problem_handlers
 from app.http.routers.audit import add_audit
 from app.http.routers.blocked import add_blocked
+from app.http.routers.browser_files import BrowserFiles
 from app.http.routers.cluster import add_cluster, add_unclean_elections
 from app.http.routers.compactions import add_compactions
 from app.http.routers.console import add_console
@@ -86,8 +87,9 @@ def make_api(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_tokens(app.router, services)
     add_namespaces(app.router, services)
     add_operations(app.router, services)
-    add_documentation(app.router, app, gateway.in_thread)
-    add_console(app.router, services)
+    browser_files = BrowserFiles(gateway.in_thread)
+    add_documentation(app.router, app, services, browser_files)
+    add_console(app.router, services, browser_files)
     use_description(app)
     install_problem_handlers(app)
     audit_routes(app, services)

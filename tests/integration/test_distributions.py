@@ -89,10 +89,8 @@ def test_a_source_distribution_makes_the_same_wheel_as_the_checkout(
 def test_the_servers_wheel_has_the_pages_and_their_licences(wheels: dict[str, Path]) -> None:
     """Files that no import asks for."""
     packed = contents(wheels["acklog_server"])
-    folder = Path("app/http/description")
-    files = [path for name in ("swagger_ui", "web") for path in (REPOSITORY / folder / name).iterdir()]
-    assert {"LICENSE", "NOTICE", "swagger-ui-bundle.js", "start.js"} <= {path.name for path in files}
-    files += [path for path in (REPOSITORY / "app/console/static").rglob("*") if path.is_file()]
+    files = [path for path in (REPOSITORY / "app/console/static").rglob("*") if path.is_file()]
+    assert {"main.js", "documentation.js", "g_plain.css", "preact.LICENSE"} <= {path.name for path in files}
     for path in files:
         assert packed[f"acklog_server/_packages/{path.relative_to(REPOSITORY)}"] == path.read_bytes()
 
@@ -140,7 +138,7 @@ def test_an_installed_server_does_not_mind_the_packages_of_the_current_directory
         request = urllib.request.Request(f"{url}/messages", b'{"queue": "orders", "body": 1}', method="POST")
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.status == 201
-        for path in ("docs", "docs/assets/swagger-ui-bundle.js", "docs/assets/start.js"):
+        for path in ("docs", "docs/errors", "docs/plain", "console"):
             with urllib.request.urlopen(f"{url}/{path}", timeout=30) as answer:
                 assert answer.status == 200
 

@@ -20,7 +20,9 @@ from app.http.description.examples import EXAMPLES
 from app.http.description.needed_rights import NEEDED
 from app.http.description.operation import COMMON, Operation
 from app.http.description.operations import OPERATIONS
+from app.http.description.remedies import REMEDIES
 from app.http.description.schemas import all_schemas
+from app.http.description.tasks import TASKS
 from app.http.exchange.problems import CONTENT_TYPE as PROBLEM
 from app.http.exchange.problems import problem_document
 from app.http.parsing.json_schema import Schema, reference
@@ -101,12 +103,13 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
     """The whole document. Raises KeyError for a route that `OPERATIONS` does not describe, or
     of which `NEEDED` does not say which rights it needs."""
     paths: dict[str, dict[str, Any]] = {}
+    problems: dict[str, Any] = {}
     for route in app.routes:
         if not isinstance(route, APIRoute) or not route.include_in_schema:
             continue
         for method in sorted(route.methods or ()):
             assert route.operation_id is not None
-            described = _operation(route.path_format, route.operation_id)
+            described = _operation(route.path_format, route.operation_id, problems)
             paths.setdefault(route.path_format, {})[method.lower()] = {"tags": list(route.tags), **described}
     return {
         "openapi": "3.1.0",
@@ -119,19 +122,28 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": all_schemas(),
+            "responses": problems,
             "examples": {code.name: _example(code) for code in ProblemCode},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
+        "x-tasks": [
+            {"title": task.title, "description": task.description, "operations": list(task.operations)}
+            for task in TASKS
+        ],
     }
 
 
-def _operation(path: str, operation_id: str) -> dict[str, Any]:
+def _operation(path: str, operation_id: str, problems: dict[str, Any]) -> dict[str, Any]:
+    """`problems` are the answers that are shared; those of this call are added."""
     operation, examples, needed = OPERATIONS[operation_id], EXAMPLES[operation_id], NEEDED[operation_id]
     described: dict[str, Any] = {
         "operationId": operation_id,
         "summary": operation.summary,
         "parameters": _parameters(path, operation, examples),
-        "responses": _responses(operation, examples, also=_ALSO if needed.is_administrative else ()),
+        "responses": {
+            **_answers(operation, examples),
+            **_problem_answers(operation, problems, also=_ALSO if needed.is_administrative else ()),
+        },
         "x-rights": str(needed),
         "security": [] if operation.is_open else [{}, {"token": []}],
     }
@@ -179,17 +191,27 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
     return described
 
 
-def _responses(operation: Operation, examples: Examples, *, also: tuple[ProblemCode, ...]) -> dict[str, Any]:
+def _answers(operation: Operation, examples: Examples) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for status, (description, content) in operation.answers.items():
         responses[str(status)] = {"description": description}
         if content:
             responses[str(status)]["content"] = _content(content, examples.answers.get(status, {}))
+    return responses
+
+
+def _problem_answers(
+    operation: Operation, problems: dict[str, Any], *, also: tuple[ProblemCode, ...]
+) -> dict[str, Any]:
+    """References: calls that can fail in the same ways share what is said of it, which halves the document."""
+    responses: dict[str, Any] = {}
     by_status: dict[int, dict[str, ProblemCode]] = {}
     for code in (*COMMON, *operation.problems, *also):
         by_status.setdefault(code.status, {})[code.name] = code
     for status in sorted(by_status):
-        responses[str(status)] = _problem_response(list(by_status[status].values()))
+        name = "-".join(sorted(by_status[status]))
+        problems.setdefault(name, _problem_response([by_status[status][each] for each in sorted(by_status[status])]))
+        responses[str(status)] = {"$ref": f"#/components/responses/{name}"}
     return responses
 
 
@@ -212,7 +234,11 @@ def _problem_response(codes: list[ProblemCode]) -> dict[str, Any]:
 
 
 def _example(code: ProblemCode) -> dict[str, Any]:
-    return {"summary": code.title, "value": problem_document(ServerError(code, f"{code.title}."))}
+    return {
+        "summary": code.title,
+        "description": REMEDIES[code],
+        "value": problem_document(ServerError(code, f"{code.title}.")),
+    }
 
 
 def to_yaml(value: object, indent: str = "") -> str:

@@ -1,32 +1,30 @@
-"""The pages of `/docs`: Swagger UI over the OpenAPI document, and for browsers without scripts, and for what an error's
-code means, two that are plain. Links are relative, as a proxy may serve all of it under a prefix."""
+"""Pages below `/docs` that need no script: for browsers that run none, and what an error's code means. Links are
+relative, as a proxy may serve all of it under a prefix."""
 
+import re
+from dataclasses import dataclass
 from html import escape
 
 from acklog.wire.problems import ProblemCode
+from app.http.description.remedies import REMEDIES
 
 HTML = "text/html; charset=utf-8"
+_CODE = re.compile(r"`([^`]+)`")
 
 
-def swagger_page(title: str) -> bytes:
-    """HTML without any script or style of its own: the content security policy allows none."""
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)}</title><link rel="icon" href="data:,">'
-        '<link rel="stylesheet" href="docs/assets/swagger-ui.css">'
-        '<div id="documentation"></div>'
-        '<noscript><p>Without JavaScript: <a href="docs/plain">every call</a>, '
-        '<a href="docs/errors">every error</a>, <a href="openapi.json">openapi.json</a>.</p></noscript>'
-        '<script src="docs/assets/swagger-ui-bundle.js"></script><script src="docs/assets/start.js"></script></html>\n'
-    ).encode()
+@dataclass(frozen=True, slots=True)
+class PageFiles:
+    """Addresses of what such a page loads, relative to it."""
+
+    icon: str
+    styles: tuple[str, ...]
 
 
-def errors_page(title: str) -> bytes:
+def errors_page(title: str, files: PageFiles) -> bytes:
     """Every code, each with an anchor of its name."""
     rows = "".join(
         f'<tr id="{code.name}"><td><code>{code.name}</code><td>{code.status}'
-        f"<td>{'yes' if code.retriable else 'no'}<td>{escape(code.title)}"
+        f"<td>{'yes' if code.retriable else 'no'}<td>{escape(code.title)}<td>{with_code(REMEDIES[code])}"
         for code in ProblemCode
     )
     text = (
@@ -37,15 +35,21 @@ def errors_page(title: str) -> bytes:
         "connection, a message may be stored or not: send it again with the same <code>Idempotency-Key</code> or "
         "<code>dedupId</code>, and it is stored once.</p>"
     )
-    table = f"<table><tr><th>code<th>status<th>try again?<th>what happened{rows}</table>"
-    return plain(f"{title}: errors", f'{text}{table}<p><a href="../docs">All calls</a></p>')
+    table = f"<table><tr><th>code<th>status<th>try again?<th>what happened<th>what to do{rows}</table>"
+    return plain(f"{title}: errors", f'{text}{table}<p><a href="../docs">All calls</a></p>', files)
 
 
-def plain(title: str, content: str) -> bytes:
-    """A page below `/docs` that needs a stylesheet only. `content` is HTML."""
+def with_code(text: str) -> str:
+    """HTML of a text in which code stands between backquotes."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
+
+
+def plain(title: str, content: str, files: PageFiles) -> bytes:
+    """`content` is HTML."""
+    styles = "".join(f'<link rel="stylesheet" href="{escape(each)}">' for each in files.styles)
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="assets/page.css">'
-        f"<h1>{escape(title)}</h1>{content}</html>\n"
+        f'<title>{escape(title)}</title><link rel="icon" href="{escape(files.icon)}">{styles}'
+        f"<main><h1>{escape(title)}</h1>{content}</main></html>\n"
     ).encode()

@@ -5,20 +5,26 @@ import re
 from html import escape
 from typing import Any
 
-from app.http.description.page import plain
+from app.http.description.page import PageFiles, plain, with_code
 from app.http.exchange.problems import CONTENT_TYPE as PROBLEM
 
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 
 
-def plain_page(document: dict[str, Any]) -> bytes:
+def plain_page(document: dict[str, Any], files: PageFiles) -> bytes:
     """HTML."""
     info = document["info"]
-    by_tag: dict[str, list[str]] = {}
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            by_tag.setdefault(operation["tags"][0], []).append(_operation(path, method, operation))
-    sections = [f"<h2>{escape(tag)}</h2>{''.join(parts)}" for tag, parts in by_tag.items()]
+    shared = document["components"]["responses"]
+    operations = {
+        operation["operationId"]: _operation(path, method, operation, shared)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+    sections = [
+        f"<h2>{escape(task['title'])}</h2><p>{with_code(task['description'])}</p>"
+        f"{''.join(operations[each] for each in task['operations'])}"
+        for task in document["x-tasks"]
+    ]
     schemas = [
         f"<details><summary><code>{escape(name)}</code></summary>{_json(schema)}</details>"
         for name, schema in document["components"]["schemas"].items()
@@ -27,10 +33,13 @@ def plain_page(document: dict[str, Any]) -> bytes:
         f"<p>{_linked(info['description'])}</p>"
         '<p><a href="../docs">The same to try out</a>, in a browser with JavaScript.</p>'
     )
-    return plain(f"{info['title']} {info['version']}", f"{text}{''.join(sections)}<h2>schemas</h2>{''.join(schemas)}")
+    return plain(
+        f"{info['title']} {info['version']}", f"{text}{''.join(sections)}<h2>Schemas</h2>{''.join(schemas)}", files
+    )
 
 
-def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
+def _operation(path: str, method: str, operation: dict[str, Any], shared: dict[str, Any]) -> str:
+    """`shared` are the answers that references name."""
     rows = [
         f"<tr><td><code>{escape(each['name'])}</code><td>{each['in']}"
         f"<td>{escape(each.get('description', ''))}<td><code>{escape(json.dumps(each['schema']))}</code>"
@@ -43,13 +52,20 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
     )
     answers = "".join(
         f"<tr><td><code>{status}</code><td>{_linked(answer['description'])}<td>{_contents(answer)}"
-        for status, answer in operation["responses"].items()
+        for status, answer in _resolved(operation["responses"], shared).items()
     )
     return (
         f'<details><summary><span class="method">{method.upper()}</span> <code>{escape(path)}</code> '
-        f"{escape(operation['summary'])}</summary>{parameters}{body}"
+        f"{escape(operation['summary'])}</summary><p>Rights: {escape(operation['x-rights'])}.</p>{parameters}{body}"
         f"<table><tr><th>status<th>meaning<th>answer{answers}</table></details>"
     )
+
+
+def _resolved(answers: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    return {
+        status: shared[answer["$ref"].rpartition("/")[2]] if "$ref" in answer else answer
+        for status, answer in answers.items()
+    }
 
 
 def _contents(answer: dict[str, Any]) -> str:

@@ -8,10 +8,10 @@ from starlette.types import Receive, Scope, Send
 
 CHUNK_BYTES = 64 * 1024
 
-# The page may show what came from here and ask nobody else. `data:` are the icons in Swagger UI's stylesheet. Nobody
-# may put the page into a frame and have somebody click in it.
+# The page may show what came from here and ask nobody else. Nobody may put it into a frame and have somebody click
+# in it.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 

@@ -52,7 +52,13 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
     contexts = []
 
     def open_it(
-        server_url: str, place: str = "#/", *, size: tuple[int, int] = WIDE, colours: str = "light", token: str = ""
+        server_url: str,
+        place: str = "#/",
+        *,
+        path: str = "/console",
+        size: tuple[int, int] = WIDE,
+        colours: str = "light",
+        token: str = "",
     ) -> Watched:
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]},
@@ -79,7 +85,7 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
         watched.page.on("console", complained)
         watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
         watched.page.on("request", asked)
-        watched.page.goto(f"{server_url}/console{place}")
+        watched.page.goto(f"{server_url}{path}{place}")
         return watched
 
     yield open_it

@@ -3,7 +3,7 @@
 
 import { Problem } from "../api/problem.js";
 import { request } from "../api/server.js";
-import { EventParser } from "./event_parser.js";
+import { eventsOf } from "./event_stream.js";
 
 const PAUSE_MIN_MS = 500;
 const PAUSE_MAX_MS = 15_000;
@@ -38,20 +38,6 @@ export async function follow({ where, query, signal, onEvent, onBroken }) {
     }
     failures += 1;
     await pause(Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** failures) * (0.5 + Math.random() / 2), signal);
-  }
-}
-
-async function* eventsOf(stream) {
-  const parser = new EventParser();
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield* parser.push(value);
-    }
-  } finally {
-    reader.cancel().catch(() => {}); // it is over, one way or the other
   }
 }
 

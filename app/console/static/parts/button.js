@@ -3,9 +3,9 @@
 import { html, useId } from "../view.js";
 
 /** @param {{right?: {allowed: boolean, reason: string}, why?: string, kind?: "plain"|"main"|"danger"|"quiet",
- *   onClick?: (event: Event) => void, type?: string, title?: string, label?: string, children?: unknown}} props
- *  `why` is the reason for which it cannot be used now; null: it can. */
-export function Button({ right, why = null, kind = "plain", onClick, type = "button", title, label, children }) {
+ *   onClick?: (event: Event) => void, type?: string, title?: string, label?: string, pressed?: boolean, children?: unknown}} props
+ *  `why` is the reason for which it cannot be used now; null: it can. `pressed` is of those that choose one of several. */
+export function Button({ right, why = null, kind = "plain", onClick, type = "button", title, label, pressed, children }) {
   const id = useId();
   const reason = right && !right.allowed ? right.reason : why;
   const click = reason ? (event) => event.preventDefault() : onClick;
@@ -15,6 +15,7 @@ export function Button({ right, why = null, kind = "plain", onClick, type = "but
       aria-disabled=${reason ? "true" : undefined}
       aria-describedby=${reason ? id : undefined}
       aria-label=${label}
+      aria-pressed=${pressed === undefined ? undefined : String(pressed)}
       title=${reason || title}
       onClick=${click}
     >${children}</button

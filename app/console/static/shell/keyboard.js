@@ -27,7 +27,7 @@ export function useKeyboard(screens, onHelp) {
 }
 
 function toSearch(event) {
-  const field = document.querySelector("main input[type=search]");
+  const field = document.querySelector("input[type=search]");
   if (!field) return;
   event.preventDefault();
   field.focus();

@@ -8,7 +8,7 @@ from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.http.exchange.web_file import POLICY
 from app.http.protocol.web_guard import guard_of
-from app.http.routers.console import IMMUTABLE
+from app.http.routers.browser_files import IMMUTABLE
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of
 

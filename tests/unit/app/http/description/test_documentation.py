@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import replace
-from hashlib import sha256
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -13,28 +13,26 @@ from starlette.types import ASGIApp
 
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import parse_token_table
+from app.console.console_files import media_type_of, read_console
+from app.console.console_page import CONSOLE_PAGE
+from app.console.documentation_page import DOCUMENTATION_PAGE
+from app.console.shared_styles import PLAIN_STYLES
 from app.http.application import create_app
-from app.http.description.documentation_files import PACKAGED, packaged
+from app.http.description.remedies import REMEDIES
 from app.http.exchange.web_file import CHUNK_BYTES, POLICY, WebFile
 from app.http.protocol.web_guard import guard_of
-from tests.architecture.source_tree import REPOSITORY
+from app.http.routers.browser_files import IMMUTABLE
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of
 
-VENDORED = REPOSITORY / "app" / "http" / "description" / "swagger_ui"
-DIGESTS = {
-    "swagger-ui-bundle.js": "e6a898692f2d768e807c3ba4626068a69a2c5dd960dd6c76f3e4d3a3de180af2",
-    "swagger-ui.css": "5ed08757e53da3e026d6cbecc61fe5d43585c9560b302d534ad56692519a273d",
-}
-FILE_BYTES_MAX = 2_000_000
+CONSOLE = read_console()
+FOLDER = f"/docs/assets/{CONSOLE.release}"
+OWN_PATHS = sorted({*DOCUMENTATION_PAGE.paths(CONSOLE), *PLAIN_STYLES})
+PAGE_BYTES_MAX = 120_000
 PAGES = {"/docs": "text/html", "/docs/plain": "text/html", "/docs/errors": "text/html"}
-FILES = {
-    "/docs/assets/swagger-ui-bundle.js": "text/javascript",
-    "/docs/assets/start.js": "text/javascript",
-    "/docs/assets/swagger-ui.css": "text/css",
-    "/docs/assets/page.css": "text/css",
-}
-EVERYTHING = {**PAGES, **FILES, "/openapi.json": "application/json"}
+FILES = {f"{FOLDER}/{path}": media_type_of(path).partition(";")[0] for path in OWN_PATHS}
+CHANGING = {**PAGES, "/openapi.json": "application/json"}
+EVERYTHING = {**CHANGING, **FILES}
 
 
 class Page(HTMLParser):
@@ -78,8 +76,9 @@ async def test_each_has_a_type_a_tag_and_a_policy(client: httpx2.AsyncClient) ->
         answer = await client.get(url)
         assert answer.status_code == 200
         assert answer.headers["content-type"].partition(";")[0] == media_type
-        assert int(answer.headers["content-length"]) == len(answer.content) > 0
-        assert answer.headers["cache-control"] == "no-cache"
+        assert len(answer.content) > 0
+        assert answer.headers["cache-control"] == ("no-cache" if url in CHANGING else IMMUTABLE)
+        assert answer.headers["vary"] == "accept-encoding"
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cross-origin-opener-policy"] == "same-origin"
         assert answer.headers["content-security-policy"] == POLICY
@@ -110,14 +109,14 @@ def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inline() -> None:
     assert rules["default-src"] == "'none'"
     assert {rules[name] for name in ("script-src", "style-src", "connect-src")} == {"'self'"}
     assert {rules[name] for name in ("frame-ancestors", "base-uri", "form-action")} == {"'none'"}
-    assert set(" ".join(rules.values()).split()) == {"'none'", "'self'", "data:"}
+    assert set(" ".join(rules.values()).split()) == {"'none'", "'self'"}
 
 
 async def test_pages_load_and_link_only_what_is_here_also_under_a_prefix(client: httpx2.AsyncClient) -> None:
     for url in PAGES:
         page = await page_at(client, url)
         assert page.inline == []
-        for each in {*page.loads, *page.links} - {"data:,"}:  # that is no icon
+        for each in {*page.loads, *page.links}:
             target = urlsplit(urljoin(f"http://gateway/queues/acklog{url}", each))
             assert (target.scheme, target.netloc) == ("http", "gateway")
             assert target.path.startswith("/queues/acklog/")
@@ -127,13 +126,33 @@ async def test_pages_load_and_link_only_what_is_here_also_under_a_prefix(client:
                 assert f'id="{target.fragment}"' in answer.text, each
 
 
-async def test_the_start_is_asked_for_relative_to_the_page(client: httpx2.AsyncClient) -> None:
-    script = (await client.get("/docs/assets/start.js")).text
-    assert 'new URL(".", document.baseURI)' in script
-    assert 'new URL("openapi.json", folder)' in script
-    assert "://" not in script
-    assert "validatorUrl: null" in script
-    assert "queryConfigEnabled: false" in script
+async def test_the_page_and_all_that_it_loads_is_small(client: httpx2.AsyncClient) -> None:
+    """As it is sent, the document with all calls included."""
+    sizes = {}
+    for url in ("/docs", "/openapi.json", *(f"{FOLDER}/{path}" for path in DOCUMENTATION_PAGE.paths(CONSOLE))):
+        head = await client.head(url, headers={"Accept-Encoding": "gzip"})
+        assert head.headers["content-encoding"] == "gzip"
+        sizes[url] = int(head.headers["content-length"])
+    assert 50_000 < sum(sizes.values()) < PAGE_BYTES_MAX, sorted(sizes.items(), key=lambda each: -each[1])[:8]
+
+
+async def test_who_takes_no_coding_gets_none(client: httpx2.AsyncClient) -> None:
+    plain = await client.get("/openapi.json", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert int(plain.headers["content-length"]) == len(plain.content)
+    packed = await client.get("/openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert packed.content == plain.content
+    assert packed.headers["etag"] != plain.headers["etag"]
+
+
+async def test_it_leads_to_the_console_while_there_is_one_and_is_there_without() -> None:
+    world = MemoryWorld()
+    async with client_of(create_app(world.gateway)) as client:
+        for is_off, address in ((False, "console"), (True, ""), (False, "console")):
+            world.gateway.settings.adopt({"no_console": is_off})
+            assert f' data-console="{address}"' in (await client.get("/docs")).text
+            for url in EVERYTHING:
+                assert (await client.get(url)).status_code == 200
 
 
 async def test_without_scripts_there_is_a_way_on(client: httpx2.AsyncClient) -> None:
@@ -148,22 +167,40 @@ async def test_without_scripts_there_is_a_way_on(client: httpx2.AsyncClient) -> 
 async def test_every_code_has_a_place_to_link_to(client: httpx2.AsyncClient) -> None:
     page = await page_at(client, "/docs/errors")
     assert {code.name for code in ProblemCode} <= page.ids
-    descriptions = [
-        answer["description"]
-        for methods in (await client.get("/openapi.json")).json()["paths"].values()
-        for operation in methods.values()
-        for answer in operation["responses"].values()
-        if "application/problem+json" in answer.get("content", {})
-    ]
+    shared = (await client.get("/openapi.json")).json()["components"]["responses"]
+    descriptions = [answer["description"] for answer in shared.values()]
     linked = [re.findall(r"\]\(docs/errors#([A-Z_]+)\)", description) for description in descriptions]
     assert all(linked)
     assert {code for codes in linked for code in codes} <= page.ids
 
 
-async def test_nothing_else_of_the_package_is_served(client: httpx2.AsyncClient) -> None:
-    for name in ("", "swagger-ui.js", "README.md", "..%2F__init__.py", "../page.py", "swagger-ui.css.map", "start"):
+async def test_every_code_says_what_to_do(client: httpx2.AsyncClient) -> None:
+    assert list(REMEDIES) == list(ProblemCode)
+    examples = (await client.get("/openapi.json")).json()["components"]["examples"]
+    assert {name: each["description"] for name, each in examples.items()} == {
+        code.name: text for code, text in REMEDIES.items()
+    }
+    assert all(text.endswith(".") for text in REMEDIES.values())
+    assert len((await page_at(client, "/docs/errors")).ids & {code.name for code in ProblemCode}) == len(REMEDIES)
+
+
+async def test_every_call_is_of_one_task_and_plain_pages_have_all(client: httpx2.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+    calls = [operation for methods in document["paths"].values() for operation in methods.values()]
+    named = [each for task in document["x-tasks"] for each in task["operations"]]
+    assert sorted(named) == sorted(call["operationId"] for call in calls)
+    plain = (await client.get("/docs/plain")).text
+    assert all(escape(call["summary"]) in plain for call in calls)
+
+
+async def test_nothing_else_is_served(client: httpx2.AsyncClient) -> None:
+    others = sorted(set(CONSOLE_PAGE.paths(CONSOLE)) - set(OWN_PATHS))
+    assert "main.js" in others
+    for name in (*others, "", "README.md", "vendor/preact.LICENSE", "..%2F__init__.py", "../console_page.py"):
         for method in ("GET", "HEAD"):
-            assert (await client.request(method, f"/docs/assets/{name}")).status_code == 404
+            assert (await client.request(method, f"{FOLDER}/{name}")).status_code == 404
+    for url in ("/docs/assets/0123456789abcdef/documentation.js", "/docs/assets/documentation.js", "/docs/assets/"):
+        assert (await client.get(url)).status_code == 404
 
 
 async def test_other_methods_are_refused_with_those_that_are_taken(client: httpx2.AsyncClient) -> None:
@@ -212,35 +249,28 @@ async def test_a_large_file_is_handed_over_in_pieces(app: ASGIApp) -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": "GET", "path": "/docs/assets/swagger-ui-bundle.js", "query_string": b""}
+    scope = {"type": "http", "method": "GET", "path": "/openapi.json", "query_string": b""}
     await app({**scope, "headers": [], "root_path": "", "raw_path": b""}, receive, send)
     pieces = [message["body"] for message in sent[1:]]
     assert max(map(len, pieces)) == CHUNK_BYTES
     assert [message["more_body"] for message in sent[1:]] == [True] * (len(pieces) - 1) + [False]
-    assert b"".join(pieces) == packaged("swagger-ui-bundle.js").content
+    assert json.loads(b"".join(pieces))["openapi"] == "3.1.0"
 
 
 async def test_files_are_read_once_and_off_the_loop() -> None:
+    """Those of the console are the same."""
     read: list[str] = []
 
     async def in_thread(call: Any) -> Any:
-        read.extend(call.args)
+        read.append(call.__name__)
         return call()
 
     gateway = replace(MemoryWorld().gateway, in_thread=in_thread)
     async with client_of(create_app(gateway)) as client:
         for _ in range(2):
-            for name in PACKAGED:
-                assert (await client.get(f"/docs/assets/{name}")).status_code == 200
-    assert read == list(PACKAGED)
-
-
-def test_the_library_is_as_its_makers_published_it() -> None:
-    assert {name: sha256((VENDORED / name).read_bytes()).hexdigest() for name in DIGESTS} == DIGESTS
-    assert all((VENDORED / name).stat().st_size < FILE_BYTES_MAX for name in DIGESTS)
-    for name in ("LICENSE", "NOTICE", "swagger-ui-bundle.js.LICENSE.txt"):
-        assert (VENDORED / name).stat().st_size > 0
-    assert re.search(r"swagger-ui-dist` \d+\.\d+\.\d+ ", (VENDORED / "README.md").read_text())
+            for url in (*EVERYTHING, "/console"):
+                assert (await client.get(url)).status_code == 200
+    assert len(read) == 1
 
 
 def test_another_content_has_another_tag() -> None:

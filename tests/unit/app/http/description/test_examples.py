@@ -63,7 +63,7 @@ def test_every_call_has_examples_of_all_that_it_takes_and_answers() -> None:
         for parameter in operation["parameters"]:
             assert "example" in parameter or not parameter.get("required"), (operation_id, parameter["name"])
         contents = [operation.get("requestBody", {}).get("content", {})]
-        contents += [answer.get("content", {}) for answer in operation["responses"].values()]
+        contents += [answer.get("content", {}) for answer in operation["responses"].values() if "$ref" not in answer]
         for content in contents:
             for media_type, described in content.items():
                 is_opaque = media_type.startswith("application/vnd.")
@@ -74,7 +74,7 @@ def test_every_example_is_of_its_schema() -> None:
     checked = 0
     for operation_id, (_, _, operation) in CALLS.items():
         contents = [operation.get("requestBody", {}).get("content", {})]
-        contents += [answer.get("content", {}) for answer in operation["responses"].values()]
+        contents += [answer.get("content", {}) for answer in operation["responses"].values() if "$ref" not in answer]
         described = [each for content in contents for each in content.values()]
         pairs = [(each["schema"], example) for each in described for example in each.get("examples", {}).values()]
         pairs += [(each["schema"], {"value": each["example"]}) for each in operation["parameters"] if "example" in each]
