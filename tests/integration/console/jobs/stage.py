@@ -41,6 +41,6 @@ def set_stage(client: Client, name: str, *, nodes: int = 0) -> Stage:
 
 def _has_letter(stage: Stage) -> bool:
     try:
-        return len(stage.client.records(stage.letters, 0).records) == 1
+        return len(stage.client.records(stage.letters, 0).messages) == 1
     except TopicNotFound:
         return False
