@@ -1,4 +1,4 @@
-"""The ten main jobs of the console, each by clicks and keys to its end, and which calls of the API each of them makes."""
+"""The ten main jobs of the console, each by clicks and keys to its end, and which calls of the API each makes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -168,7 +168,7 @@ JOBS = [
         TOPIC,
         ("describeTopic",),
         ("readRecords", "lookAtMessage"),
-        button("Messages"),
+        lambda page: page.locator(".screen-head").get_by_role("button", name="Messages", exact=True),
     ),
     MainJob(
         "find a message by key and time",
