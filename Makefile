@@ -14,7 +14,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-spark sqs-clients check demo cluster-demo spark-demo openapi sqs-shapes faults hostile fuzz availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench peers load format clean
+.PHONY: help run test test-spark sqs-clients check demo cluster-demo spark-demo openapi sqs-shapes faults console-jobs hostile fuzz availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench peers load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -101,6 +101,9 @@ sim-cluster: $(VENV)/.dev-installed ## the same of a whole cluster (SEEDS=0..199
 
 faults: $(VENV)/.dev-installed ## minutes of kills, pauses, cuts, full disks and power losses on real clusters
 	@$(BIN)/python -m pytest -m faults tests/integration $(ARGS)
+
+console-jobs: $(VENV)/.dev-installed ## the console's main jobs in every look and with every right (minutes)
+	@$(BIN)/python -m pytest tests/integration/console/jobs $(ARGS)
 
 hostile: $(VENV)/.dev-installed ## minutes of attacks on a server, with an honest client beside them
 	@$(BIN)/python -m pytest -m hostile tests/integration/hostile $(ARGS)

@@ -433,6 +433,9 @@ ACKLOG_TOKENS_FILE: /etc/acklog/tokens/{{ include "acklog.tokensKey" . }}
 {{- end }}
 {{- include "acklog.tlsOptions" . }}
 {{- include "acklog.sqsOptions" . }}
+{{- if not .Values.console.enabled }}
+ACKLOG_NO_CONSOLE: "true"
+{{- end }}
 {{- end }}
 
 {{- /* Whether the calls of SQS are answered, and what its queues are called. */ -}}

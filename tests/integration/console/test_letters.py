@@ -85,6 +85,50 @@ def test_letters_are_sent_back(guarded: ServerProcess, open_page: OpenPage) -> N
     watched.assert_clean()
 
 
+def test_all_letters_are_come_to(guarded: ServerProcess, open_page: OpenPage) -> None:
+    """Page by page, and one that is far behind is chosen beside one of the first."""
+    let_die(guarded, "many", count=120)
+    page = open_page(guarded.base_url, "#/groups/billing-many/letters", token="boss-secret-of-16").page
+    letters = page.get_by_role("region", name="Letters").locator("tbody tr")
+    expect(letters).to_have_count(50)
+    page.get_by_label("Choose letter 0:7").check()
+    for count in (100, 120):
+        page.get_by_role("button", name="Later ones").click()
+        expect(letters).to_have_count(count)
+    expect(page.get_by_text("120 letters not handled, the oldest first; these are all")).to_be_visible()
+    expect(page.get_by_role("button", name="Later ones")).to_have_count(0)
+    expect(page.get_by_role("region", name="By reason").get_by_role("row", name=SHOWN)).to_contain_text("120")
+    page.get_by_label("Choose letter 0:110").check()
+    page.get_by_role("button", name="Send chosen back …").click()
+    page.get_by_role("button", name="Send back", exact=True).click()
+    expect(page.get_by_role("region", name="Sent back").locator("tbody tr")).to_contain_text("2 of 2")
+    expect(page.get_by_label("Choose letter 0:7")).to_have_count(0)
+    [job] = guarded.request("GET", "/groups/billing-many/redrive", headers=BOSS).document["jobs"]
+    assert job["moved"] == 2
+
+
+def test_letters_behind_many_that_are_handled_are_come_to(guarded: ServerProcess, open_page: OpenPage) -> None:
+    """One that is not handled holds the group's progress up: behind it more are handled than one page looks at."""
+    let_die(guarded, "holed", count=360)
+    listed = guarded.request("GET", "/topics/holed.billing-holed.dlq/partitions/0/records?offset=0", headers=BOSS)
+    ids = [each["messageId"] for each in listed.document["records"]][1:350]
+    job = {"topic": "holed.billing-holed.dlq", "messageIds": ids}
+    job_id = guarded.request("POST", "/groups/billing-holed/redrive", job, headers=BOSS).document["jobId"]
+
+    def is_done() -> bool:
+        answer = guarded.request("GET", f"/groups/billing-holed/redrive/{job_id}", headers=BOSS)
+        return bool(answer.document["state"] == "done")
+
+    wait_until(is_done, seconds=30, what="they are sent back")
+    page = open_page(guarded.base_url, "#/groups/billing-holed/letters", token="boss-secret-of-16").page
+    letters = page.get_by_role("region", name="Letters").locator("tbody tr")
+    expect(letters).to_have_count(1)
+    for count in (1, 11):
+        page.get_by_role("button", name="Later ones").click()
+        expect(letters).to_have_count(count)
+    expect(page.get_by_label("Choose letter 0:350")).to_be_visible()
+
+
 def test_a_slow_job_is_cancelled(guarded: ServerProcess, open_page: OpenPage) -> None:
     let_die(guarded, "slow", count=90)
     page = open_page(guarded.base_url, "#/groups/billing-slow/letters", token="boss-secret-of-16").page

@@ -172,6 +172,8 @@ MATRIX: dict[str, Values] = {
         "networkPolicy": {"restrictEgress": True},
     },
     "embedded": {**INSECURE, "mode": "embedded"},
+    "cluster without the console": {**INSECURE, "console": {"enabled": False}},
+    "embedded without the console": {**INSECURE, "mode": "embedded", "console": {"enabled": False}},
     "embedded without SQS": {**INSECURE, "mode": "embedded", "sqs": {"enabled": False}},
     "embedded by TLS": {
         **INSECURE,

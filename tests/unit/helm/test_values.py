@@ -49,6 +49,8 @@ ASKS_FOR_CERTIFICATES = {"ACKLOG_TLS_CLIENT_CERTIFICATES": "required"}
         ({**SERVED, "audit": {"mode": "yes"}}, "/audit/mode"),
         ({**SERVED, "corsOrigins": ["*"]}, "corsOrigins is *"),
         ({**SERVED, "corsOrigins": ["https://shop.example/page"]}, "/corsOrigins/0"),
+        ({**SERVED, "console": {"enabled": "no"}}, "/console/enabled"),
+        ({**SERVED, "console": {"shown": False}}, "shown"),
         ({**SERVED, "sqs": {"account": "1234567890"}}, "/sqs/account"),
         ({**SERVED, "sqs": {"account": 123456789012}}, "/sqs/account"),
         ({**SERVED, "sqs": {"region": "a:b"}}, "/sqs/region"),

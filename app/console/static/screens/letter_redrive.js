@@ -4,7 +4,7 @@ import { html, useState } from "../view.js";
 import { useRight } from "../api/rights.js";
 import { change, path } from "../api/server.js";
 import { useChange } from "../api/use_change.js";
-import { counted } from "../format/number.js";
+import { count, counted } from "../format/number.js";
 import { Button } from "../parts/button.js";
 import { Dialog } from "../parts/dialog.js";
 import { Field } from "../parts/field.js";
@@ -12,6 +12,8 @@ import { HostileText } from "../parts/hostile_text.js";
 import { ProblemNotice } from "../parts/problem_notice.js";
 import { say } from "../parts/toasts.js";
 
+/** So many can be named at once. */
+const CHOSEN_MAX = 1_000;
 const RATE = /^([1-9]\d{0,5}|1000000)$/;
 
 /** @param {{group: string, topic: string, chosen: Set<string>, onDone: () => void}} props `chosen` by their ids */
@@ -20,10 +22,15 @@ export function LetterRedrive({ group, topic, chosen, onDone }) {
   const rights = [useRight("settle", { group }), useRight("send", { group }), useRight("settle", { topic }), useRight("receive", { topic })];
   const right = rights.find((each) => !each.allowed) ?? rights[0];
   return html`<div class="actions">
-    <${Button} right=${right} why=${chosen.size ? null : "Choose letters first."} onClick=${() => setAsked([...chosen])}>Send chosen back …<//>
+    <${Button} right=${right} why=${whyNot(chosen)} onClick=${() => setAsked([...chosen])}>Send chosen back …<//>
     <${Button} right=${right} onClick=${() => setAsked([])}>Send all back …<//>
     ${asked && html`<${RedriveDialog} ...${{ group, topic, onDone, right }} ids=${asked} onClose=${() => setAsked(null)} />`}
   </div>`;
+}
+
+function whyNot({ size }) {
+  if (size === 0) return "Choose letters first.";
+  return size > CHOSEN_MAX ? `At most ${count(CHOSEN_MAX)} at a time.` : null;
 }
 
 /** No `ids`: all of them. */

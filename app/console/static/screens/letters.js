@@ -2,9 +2,9 @@
 
 import { html, useState } from "../view.js";
 import { readLetters } from "../api/letters.js";
-import { Problem } from "../api/problem.js";
 import { get, path } from "../api/server.js";
 import { useAnswer } from "../api/use_answer.js";
+import { usePages } from "../api/use_pages.js";
 import { preview } from "../format/body.js";
 import { countsByReason, letterTopics, originOf, reasonOf } from "../format/letter.js";
 import { count, counted } from "../format/number.js";
@@ -12,6 +12,7 @@ import { ago } from "../format/time.js";
 import { EmptyState } from "../parts/empty_state.js";
 import { Field } from "../parts/field.js";
 import { HostileText } from "../parts/hostile_text.js";
+import { MoreOf } from "../parts/more_of.js";
 import { ProblemNotice } from "../parts/problem_notice.js";
 import { ScreenHead } from "../parts/screen_head.js";
 import { Table } from "../parts/table.js";
@@ -19,6 +20,9 @@ import { Waiting } from "../parts/waiting.js";
 import { addressOf, goTo } from "../routing/route.js";
 import { LetterJobs } from "./letter_jobs.js";
 import { LetterRedrive } from "./letter_redrive.js";
+
+/** All that were asked for are on one page, unless somebody asks for very many. */
+const ROWS_MAX = 1_000;
 
 const SUMMARY = [
   { title: "Reason", isMain: true, of: ([reason]) => html`<${HostileText} text=${reason} />` },
@@ -57,26 +61,28 @@ function Choice({ name, topic, topics }) {
 }
 
 function Letters({ group, topic }) {
-  const { answer, problem, again, isWaiting } = useAnswer((signal) => readLetters(group, topic, signal), [group, topic, "letters"]);
-  const [chosen, setChosen] = useState(new Set());
-  const turn = (id) => setChosen((last) => (last.has(id) ? new Set([...last].filter((each) => each !== id)) : new Set([...last, id])));
-  const letters = answer?.letters ?? [];
+  const listing = usePages((signal, next) => readLetters(group, topic, signal, next), [group, topic]);
+  const { items, isAtEnd, isWaiting, problem, again, anew } = listing;
+  const [turned, setTurned] = useState(new Set());
+  const turn = (id) => setTurned((last) => (last.has(id) ? new Set([...last].filter((each) => each !== id)) : new Set([...last, id])));
+  // What was handled meanwhile is chosen no more.
+  const chosen = new Set(items.map((each) => each.messageId).filter((id) => turned.has(id)));
   const onDone = () => {
-    setChosen(new Set());
-    again();
+    setTurned(new Set());
+    anew();
   };
-  const found = answer?.problem ?? null;
-  return html`<${ProblemNotice} problem=${problem ?? (found && Problem.of(found))} onAgain=${again} />
-    ${isWaiting && html`<${Waiting} />`}
-    <p class="summary" role="status">${answer && letters.length > 0 && `${counted(letters.length, "letter")} not handled, the oldest first${answer.isAtEnd ? "" : "; there may be more"}`}</p>
-    ${answer && letters.length === 0 && !found && html`<${EmptyState} title=${answer.isAtEnd ? "All dead letters are handled" : "Those looked at are handled"}>What fails too often comes to <${HostileText} text=${topic} lengthMax=${80} />.<//>`}
+  const isEmpty = items.length === 0 && !isWaiting && !problem;
+  return html`<${ProblemNotice} problem=${problem} onAgain=${again} />
+    <p class="summary" role="status">${items.length > 0 && `${counted(items.length, "letter")} not handled, the oldest first${isAtEnd ? "; these are all" : "; there may be more"}`}</p>
+    ${isEmpty && html`<${EmptyState} title=${isAtEnd ? "All dead letters are handled" : "Those looked at are handled"}>What fails too often comes to <${HostileText} text=${topic} lengthMax=${80} />.<//>`}
     <div class="cards">
-      ${letters.length > 0 &&
-      html`<section aria-label="By reason"><h2 class="section-title">By reason</h2><${Table} caption="Letters by reason" columns=${SUMMARY} rows=${countsByReason(letters)} keyOf=${([reason]) => reason} pageSize=${10} /></section>
+      ${items.length > 0 &&
+      html`<section aria-label="By reason"><h2 class="section-title">By reason</h2><${Table} caption="Letters by reason" columns=${SUMMARY} rows=${countsByReason(items)} keyOf=${([reason]) => reason} pageSize=${10} /></section>
         <section class="messages" aria-label="Letters">
           <div class="card-head"><h2>Letters</h2><${LetterRedrive} ...${{ group, topic, chosen, onDone }} /></div>
-          <${Table} caption="Letters" columns=${columnsOf(chosen, turn)} rows=${letters} keyOf=${(each) => each.messageId} />
+          <${Table} caption="Letters" columns=${columnsOf(chosen, turn)} rows=${items} keyOf=${(each) => each.messageId} pageSize=${ROWS_MAX} />
         </section>`}
+      <${MoreOf} listing=${listing}>Later ones<//>
       <${LetterJobs} group=${group} topic=${topic} onFinished=${again} />
     </div>`;
 }

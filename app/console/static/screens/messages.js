@@ -1,17 +1,17 @@
 /** A topic's messages, from where somebody wants to begin. */
 
-import { html, useEffect, useRef, useState } from "../view.js";
+import { html } from "../view.js";
 import { backward, forward } from "../api/browse.js";
-import { Problem } from "../api/problem.js";
 import { useRight } from "../api/rights.js";
 import { get, path } from "../api/server.js";
 import { useAnswer } from "../api/use_answer.js";
+import { usePages } from "../api/use_pages.js";
 import { filterOf } from "../format/filter.js";
 import { counted } from "../format/number.js";
-import { Button } from "../parts/button.js";
 import { EmptyState } from "../parts/empty_state.js";
 import { LinkButton } from "../parts/link_button.js";
 import { MessageList } from "../parts/message_list.js";
+import { MoreOf } from "../parts/more_of.js";
 import { ProblemNotice } from "../parts/problem_notice.js";
 import { ScreenHead } from "../parts/screen_head.js";
 import { Waiting } from "../parts/waiting.js";
@@ -22,7 +22,6 @@ import { MessageSearch } from "./message_search.js";
 export const PARTITIONS_READ_MAX = 128;
 const WINDOW_NEWEST = 50;
 const WINDOW_FILTERED = 2_000;
-const NOTHING = { messages: [], cursors: null, isAtEnd: false, firstProblem: null, isWaiting: true };
 
 function MessagesView({ names, query }) {
   const topic = names.topic;
@@ -42,17 +41,16 @@ function MessagesView({ names, query }) {
 
 function Found({ topic, query }) {
   const wanted = wantedOf(topic, query);
-  const { page, more, anew } = usePages(topic, wanted);
+  const page = usePages((signal, cursors) => pageBehind(topic.name, wanted, cursors ?? startOf(wanted), signal), [topic.name, wanted]);
   const search = (chosen) => goTo(addressOf(["topics", topic.name, "messages"], chosen));
   const isBackward = wanted.from === "newest";
   return html`<${MessageSearch} key=${JSON.stringify(query)} query=${query} partitions=${topic.partitions} onSearch=${search} />
     ${wanted.isOne && html`<p class="hint">The topic has ${counted(topic.partitions, "partition")}; one at a time is looked at.</p>`}
-    <${ProblemNotice} problem=${page.firstProblem && Problem.of(page.firstProblem)} onAgain=${anew} />
+    <${ProblemNotice} problem=${page.problem} onAgain=${page.anew} />
     <p class="summary" role="status">${!page.isWaiting && summaryOf(page, isBackward)}</p>
-    ${page.messages.length > 0 && html`<${MessageList} messages=${page.messages} caption=${`Messages of ${topic.name}`} />`}
-    ${page.messages.length === 0 && !page.isWaiting && !page.firstProblem && html`<${NoMessages} isAtEnd=${page.isAtEnd} isFiltered=${wanted.filter !== ""} topic=${topic} />`}
-    ${page.isWaiting && html`<${Waiting} />`}
-    ${!page.isWaiting && !page.isAtEnd && html`<div class="after"><${Button} onClick=${more}>${isBackward ? "Older ones" : "Later ones"}<//></div>`}`;
+    ${page.items.length > 0 && html`<${MessageList} messages=${page.items} caption=${`Messages of ${topic.name}`} />`}
+    ${page.items.length === 0 && !page.isWaiting && !page.problem && html`<${NoMessages} isAtEnd=${page.isAtEnd} isFiltered=${wanted.filter !== ""} topic=${topic} />`}
+    <${MoreOf} listing=${page}>${isBackward ? "Older ones" : "Later ones"}<//>`;
 }
 
 function NoMessages({ isAtEnd, isFiltered, topic }) {
@@ -77,30 +75,12 @@ function wantedOf(topic, query) {
   };
 }
 
-/** The pages that were asked for so far, as one. */
-function usePages(topic, wanted) {
-  const [page, setPage] = useState(NOTHING);
-  const ended = useRef(null);
-  const subject = JSON.stringify([topic.name, wanted.from, wanted.at, wanted.filter, wanted.states]);
-  const read = async (before) => {
-    ended.current?.abort();
-    const { signal } = (ended.current = new AbortController());
-    setPage({ ...before, isWaiting: true });
-    try {
-      const next = await pageBehind(topic.name, wanted, before.cursors ?? startOf(wanted), signal);
-      if (!signal.aborted) setPage({ ...next, messages: [...before.messages, ...next.messages], isWaiting: false });
-    } catch (error) {
-      if (!signal.aborted) setPage({ ...before, firstProblem: error, isWaiting: false });
-    }
-  };
-  useEffect(() => {
-    read(NOTHING);
-    return () => ended.current?.abort();
-  }, [subject]);
-  return { page, more: () => read(page), anew: () => read(NOTHING) };
+async function pageBehind(topic, wanted, cursors, signal) {
+  const page = await readBehind(topic, wanted, cursors, signal);
+  return { items: page.messages, next: page.isAtEnd ? undefined : page.cursors, problem: page.firstProblem };
 }
 
-function pageBehind(topic, { from, states, filter }, cursors, signal) {
+function readBehind(topic, { from, states, filter }, cursors, signal) {
   if (from !== "newest") return forward({ topic, filter, cursors, signal });
   const starts = new Map(states.map((each) => [each.partition, each.logStart]));
   const windowSize = filter ? WINDOW_FILTERED : Math.max(5, Math.ceil(WINDOW_NEWEST / states.length));
@@ -118,9 +98,9 @@ function startOf({ from, at, states }) {
 }
 
 function summaryOf(page, isBackward) {
-  if (page.messages.length === 0) return "";
+  if (page.items.length === 0) return "";
   const order = isBackward ? "the newest first" : "the oldest first";
-  return `${counted(page.messages.length, "message")}, ${order}${page.isAtEnd ? "; these are all" : ""}`;
+  return `${counted(page.items.length, "message")}, ${order}${page.isAtEnd ? "; these are all" : ""}`;
 }
 
 /** @type {import("../routing/matching.js").Screen} */

@@ -1,14 +1,16 @@
 /** What a topic gets later: schedules that send again and again, and messages that wait for their time. */
 
-import { html } from "../view.js";
+import { html, useState } from "../view.js";
 import { get, path } from "../api/server.js";
-import { useAnswer } from "../api/use_answer.js";
+import { usePages } from "../api/use_pages.js";
 import { bytes, count, counted } from "../format/number.js";
 import { duration, time } from "../format/time.js";
 import { HostileText } from "../parts/hostile_text.js";
+import { MoreOf } from "../parts/more_of.js";
+import { ProblemNotice } from "../parts/problem_notice.js";
 import { Table } from "../parts/table.js";
 
-const SHOWN_MAX = 100;
+const PAGE = 100;
 
 const RECURRING = [
   { title: "Schedule", isMain: true, of: (each) => html`<${HostileText} text=${each.schedule} lengthMax=${80} />` },
@@ -25,16 +27,26 @@ const SCHEDULED = [
 
 /** Nothing where there is nothing. @param {{topic: string}} props */
 export function TopicSchedules({ topic }) {
-  const recurring = useAnswer((signal) => get(path`topics/${topic}/schedules`, { limit: SHOWN_MAX }, signal), [topic, 1]).answer?.schedules ?? [];
-  const later = useAnswer((signal) => get(path`topics/${topic}/scheduled`, { limit: SHOWN_MAX }, signal), [topic, 2]).answer;
-  return html`${recurring.length > 0 &&
-    html`<section aria-label="Schedules">
-      <h2 class="section-title">Schedules</h2>
-      <${Table} caption="Schedules" columns=${RECURRING} rows=${recurring} keyOf=${(each) => each.schedule} pageSize=${10} />
-    </section>`}
-    ${later?.scheduled.length > 0 &&
-    html`<section aria-label="Messages for later">
-      <h2 class="section-title">${counted(later.pending, "message")} for later</h2>
-      <${Table} caption="Messages for later" columns=${SCHEDULED} rows=${later.scheduled} keyOf=${(each) => each.scheduleId} pageSize=${10} />
-    </section>`}`;
+  const recurring = usePages(async (signal, after) => {
+    const { schedules, next } = await get(path`topics/${topic}/schedules`, { limit: PAGE, after }, signal);
+    return { items: schedules, next };
+  }, [topic, "schedules"]);
+  const [pending, setPending] = useState(0);
+  const later = usePages(async (signal, cursor) => {
+    const answer = await get(path`topics/${topic}/scheduled`, { limit: PAGE, cursor }, signal);
+    setPending(answer.pending);
+    return { items: answer.scheduled, next: answer.next };
+  }, [topic, "scheduled"]);
+  return html`<${Listed} title="Schedules" listing=${recurring} columns=${RECURRING} keyOf=${(each) => each.schedule} />
+    <${Listed} title="Messages for later" said=${`${counted(pending, "message")} for later`} listing=${later} columns=${SCHEDULED} keyOf=${(each) => each.scheduleId} />`;
+}
+
+function Listed({ title, said = title, listing, columns, keyOf }) {
+  if (listing.items.length === 0) return null;
+  return html`<section aria-label=${title}>
+    <h2 class="section-title">${said}</h2>
+    <${Table} caption=${title} columns=${columns} rows=${listing.items} keyOf=${keyOf} pageSize=${10} />
+    <${ProblemNotice} problem=${listing.problem} onAgain=${listing.again} />
+    <${MoreOf} listing=${listing} />
+  </section>`;
 }
