@@ -21,3 +21,18 @@ def test_together_or_alone(texts: list[str | None]) -> None:
 def test_those_of_one_answer() -> None:
     receipts = [Receipt("0123456789abc", 3, offset, "zzzzzzzzzzzzz", 0, 7, 1) for offset in range(1_000)]
     assert parse_receipts([str(each) for each in receipts]) == receipts
+
+
+ALIKE = st.one_of(
+    st.integers(0, 10**18 - 1).map(str),
+    DIGITS,
+    st.sampled_from(["1,2", "[1]", "1.0", "1e2", "9" * 5_000, "1-0123456789abc-0-1-1\nr-0123456789abc-1-2"]),
+).map(lambda digits: f"r-0123456789abc-1-{digits}-0123456789abc-0-1-1")
+
+
+@given(st.lists(st.integers(0, 10**18 - 1), min_size=6, max_size=12), st.lists(ALIKE, max_size=3), st.data())
+def test_those_that_differ_in_their_offsets_alone(offsets: list[int], near: list[str], data: st.DataObject) -> None:
+    texts = [f"r-0123456789abc-1-{offset}-0123456789abc-0-1-1" for offset in offsets]
+    for text in near:
+        texts.insert(data.draw(st.integers(0, len(texts))), text)
+    assert parse_receipts(texts) == [parse_receipt(text) for text in texts]
