@@ -160,9 +160,7 @@ def _failure_of(error: ServerError, *, changes_something: bool) -> CoordinationE
 
 
 def _size_bytes(request: StoreTransactRequest) -> int:
-    written = sum(
-        len(each.key.encode()) + len(each.value or b"") for each in (*request.then, *request.otherwise)
-    )
+    written = sum(len(each.key.encode()) + len(each.value or b"") for each in (*request.then, *request.otherwise))
     compared = sum(
         len(each.key.encode()) + (len(each.value) if isinstance(each.value, bytes) else 0) for each in request.compares
     )

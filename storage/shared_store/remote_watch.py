@@ -21,9 +21,7 @@ class RemoteWatch:
     """`cluster.ports.coordination.Watch`. It keeps no queue, and a cancelled read loses nothing: what was not handed
     over is asked for again, by its revision."""
 
-    def __init__(
-        self, ask: Ask, prefix: str, start_revision: int, *, on_end: Callable[["RemoteWatch"], None]
-    ) -> None:
+    def __init__(self, ask: Ask, prefix: str, start_revision: int, *, on_end: Callable[["RemoteWatch"], None]) -> None:
         self._ask = ask
         self._prefix = prefix
         self._revision = start_revision
