@@ -63,6 +63,12 @@ def told(process: ConfiguredProcess) -> Told:
     return Told(live, fixed)
 
 
+def told_since(process: ConfiguredProcess) -> Told:
+    """Of a process that is started while others go on: what they have been told anew it is told as well, and the rest
+    is as at their start. Raises SettingsError."""
+    return Told(told(process.again()).live, told(process).fixed)
+
+
 def changes(running: Told, now: Told) -> Changes:
     live = {name: value for name, value in now.live.items() if value != running.live[name]}
     at_restart = sorted(name for name, value in now.fixed.items() if value != running.fixed[name])

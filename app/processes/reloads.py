@@ -52,13 +52,15 @@ class Reloads:
         tokens: TokenTable | None = None,
         look: Callable[[], Awaitable[None]] = _nothing_to_see,
         on_changed: Callable[[], None] = lambda: None,
+        running: Told | None = None,
     ) -> None:
-        """`look` has the files of certificates looked at; `on_changed` is told that the settings have changed."""
+        """`look` has the files of certificates looked at; `on_changed` is told that the settings have changed.
+        `running`: what the process goes by, where that is not what it was told first."""
         self._process = process
         self._in_thread = in_thread
         self._settings = settings
         self._tokens = tokens
-        self._running = told(process)
+        self._running = running or told(process)
         self._look = look
         self._on_changed = on_changed
         self._is_wanted = False
