@@ -170,9 +170,10 @@ class Supervision:
         return [self._again(worker, ending, served_ms, now_ms)]
 
     def stop(self, now_ms: int) -> list[Order]:
-        """Asked for once more, it does not wait for gateways any longer."""
-        if not self._is_stopping:
-            return self._stop_all(now_ms)
+        return [] if self._is_stopping else self._stop_all(now_ms)
+
+    def hurry(self) -> list[Order]:
+        """While it stops: gateways are not waited for any longer. The storage is."""
         return [Kill(each.name) for each in self._gateways.values() if each.is_there]
 
     def look(self, now_ms: int) -> list[Order]:

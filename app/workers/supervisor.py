@@ -108,7 +108,9 @@ class Supervisor:
             else:
                 for process in self._processes.values():
                     process.reload()
-        if is_end:
+        if signal.SIGINT in numbers and self._supervision.is_stopping:
+            self._orders.extend(self._supervision.hurry())  # somebody at a terminal has pressed Ctrl-C once more
+        elif is_end:
             self._manager.stopping()
             self._orders.extend(self._supervision.stop(self._clock.monotonic_ms()))
 

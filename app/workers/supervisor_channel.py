@@ -8,6 +8,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import msgspec
 import uvloop
@@ -50,7 +51,7 @@ class SupervisorChannel:
 
     async def _cancelled_by_stop(self, serving: Coroutine[None, None, None]) -> None:
         process = asyncio.create_task(serving, name="worker")
-        self._stop = process.cancel
+        self._stop = partial(_give_up, process)
         self._channel.setblocking(False)
         loop = asyncio.get_running_loop()
         loop.add_reader(self._channel.fileno(), self._readable)
@@ -74,3 +75,7 @@ class SupervisorChannel:
             self._stop()
         elif RELOAD in told:
             self._reload()
+
+
+def _give_up(process: asyncio.Task[None]) -> None:
+    process.cancel()
