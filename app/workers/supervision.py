@@ -70,7 +70,7 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class StartLater:
     """A worker has ended, and will be started again after a pause."""
 
     worker: str
@@ -86,7 +86,7 @@ class End:
     reason: str
 
 
-Order = Start | Stop | Kill | Announce | Again | End
+Order = Start | Stop | Kill | Announce | StartLater | End
 
 
 class _Stage(Enum):
@@ -195,11 +195,11 @@ class Supervision:
         worker.stage, worker.start_at_ms = _Stage.STARTING, None
         return Start(worker.name)
 
-    def _again(self, worker: _Worker, ending: Ending, served_ms: int, now_ms: int) -> Again:
+    def _again(self, worker: _Worker, ending: Ending, served_ms: int, now_ms: int) -> StartLater:
         worker.failures = 1 if served_ms >= self._settings.proven_ms else worker.failures + 1
         pause_ms = 0 if worker.failures == 1 else self._settings.restarts.delay_ms(worker.failures - 1)
         worker.start_at_ms = now_ms + pause_ms
-        return Again(worker.name, ending, pause_ms)
+        return StartLater(worker.name, ending, pause_ms)
 
     def _fail(self, ending: Ending, reason: str) -> None:
         """The first reason counts."""

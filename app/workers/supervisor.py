@@ -14,7 +14,7 @@ from app.configuration.setting_error import SettingsError
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import has_terminal
 from app.workers.shared_port import SharedPort
-from app.workers.supervision import FAILED, Again, Announce, End, Ending, Kill, Order, Start, Stop, Supervision
+from app.workers.supervision import FAILED, Announce, End, Ending, Kill, Order, Start, StartLater, Stop, Supervision
 from app.workers.supervisor_channel import SupervisorChannel
 from app.workers.worker_names import STORAGE, gateway_names
 from app.workers.worker_process import HEEDED, OwnWorker, WorkerProcess, fork
@@ -166,7 +166,7 @@ class Supervisor:
                 case Kill(worker):
                     _log.warning("worker_killed", name=worker, pid=self._processes[worker].pid)
                     self._processes[worker].kill()
-                case Again(worker, ending, pause_ms):
+                case StartLater(worker, ending, pause_ms):
                     _log.error("worker_ended", name=worker, how=str(ending), starts_again_in_ms=pause_ms)
                 case Announce():
                     self._on_served(self._served_port)

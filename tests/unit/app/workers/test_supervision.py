@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.workers.supervision import (
-    Again,
     Announce,
     End,
     Ending,
     Kill,
     Order,
     Start,
+    StartLater,
     Stop,
     Supervision,
     SupervisionSettings,
@@ -103,7 +103,7 @@ def test_a_gateway_that_ends_is_started_again_at_once_and_then_ever_later() -> N
     now_ms = 1_000
     for _ in range(6):
         [order] = made.ended("gateway-1", KILLED, now_ms)
-        assert isinstance(order, Again)
+        assert isinstance(order, StartLater)
         pauses.append(order.pause_ms)
         assert made.next_look_ms == now_ms + order.pause_ms
         now_ms += order.pause_ms
@@ -119,12 +119,12 @@ def test_one_that_has_served_for_long_is_started_again_at_once(served_ms: int, p
     now_ms = 0
     for _ in range(2):
         [order] = made.ended("gateway-1", KILLED, now_ms)
-        assert isinstance(order, Again)
+        assert isinstance(order, StartLater)
         now_ms += order.pause_ms
         made.look(now_ms)
         made.serves("gateway-1", now_ms)
     [order] = made.ended("gateway-1", KILLED, now_ms + served_ms)
-    assert order == Again("gateway-1", KILLED, pause_ms)
+    assert order == StartLater("gateway-1", KILLED, pause_ms)
 
 
 def test_one_that_ended_before_any_served_ends_the_start() -> None:
