@@ -40,8 +40,8 @@ async def _nothing_to_see() -> None:
 
 
 class Reloads:
-    """For one event loop. `settings` and `tokens` are those that the server goes by, and are changed; a node has
-    neither, and a server that is open to everybody has no tokens."""
+    """For one event loop. `settings` and `tokens` are those that the server goes by, and are changed; what stores
+    has neither, and a server that is open to everybody has no tokens."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Reloads:
         found = changes(self._running, now)
         path = str(now.live.get("tokens_file", ""))
         if self._tokens is None:
-            if "tokens_file" in found.live:
+            if self._settings is not None and "tokens_file" in found.live:
                 # Also the guard against other people's web pages would have to go, see `app.http.protocol.web_guard`.
                 del found.live["tokens_file"]
                 found.at_restart.append(f"{self._process.sources.table}.tokens_file")

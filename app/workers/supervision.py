@@ -127,6 +127,10 @@ class Supervision:
         return self._is_stopping
 
     @property
+    def has_served(self) -> bool:
+        return self._is_announced
+
+    @property
     def next_look_ms(self) -> int | None:
         moments = [
             moment

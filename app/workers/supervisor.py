@@ -11,6 +11,7 @@ from collections.abc import Callable
 import structlog
 
 from app.configuration.setting_error import SettingsError
+from app.processes.early_end import EndedEarlyError
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import has_terminal
 from app.workers.shared_port import SharedPort
@@ -47,6 +48,7 @@ class Supervisor:
         self._processes: dict[str, WorkerProcess] = {}
         self._orders: deque[Order] = deque()
         self._refusal: SettingsError | None = None
+        self._ended_by = signal.SIGTERM
         self._storage_failure: str | None = None
         self._served_port = 0
         self._selector = selectors.DefaultSelector()
@@ -56,7 +58,8 @@ class Supervisor:
     def run(self) -> OwnWorker | End:
         """Until everything has ended. In every process that it starts it returns, too, with what that is to be.
 
-        Raises SettingsError where the port was taken meanwhile, once all has ended.
+        Raises SettingsError where the port was taken meanwhile, and EndedEarlyError for a signal that came before the
+        server served, both once all has ended.
         """
         self._take_signals()
         self._orders.extend(self._supervision.begin())
@@ -70,6 +73,8 @@ class Supervisor:
                 process.channel.close()  # while another worker has an end of it, theirs would outlive the supervisor
         elif self._refusal is not None:
             raise self._refusal
+        elif outcome.exit_code == 0 and not self._supervision.has_served:
+            raise EndedEarlyError(self._ended_by)
         return outcome
 
     def _take_signals(self) -> None:
@@ -112,6 +117,7 @@ class Supervisor:
             self._orders.extend(self._supervision.hurry())  # somebody at a terminal has pressed Ctrl-C once more
         elif is_end:
             self._manager.stopping()
+            self._ended_by = signal.SIGTERM if signal.SIGTERM in numbers else signal.SIGINT
             self._orders.extend(self._supervision.stop(self._clock.monotonic_ms()))
 
     def _hear(self, process: WorkerProcess) -> None:
