@@ -23,13 +23,14 @@ from app.processes.required_tokens import tokens_of
 from app.processes.tracing import instance_of, start_tracing
 from app.workers.fellow_workers import FellowWorkers
 from app.workers.supervisor_channel import Served, SupervisorChannel
-from app.workers.worker_names import SOCKETS_DIRECTORY, STORAGE, STORAGE_SOCKET, gateway_names
+from app.workers.worker_names import STORAGE, STORAGE_SOCKET, gateway_names
 from app.workers.worker_process import OwnWorker
 from app.workers.worker_server import WorkerServer
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
+from storage.log.data_directory import SOCKETS_DIRECTORY
 from storage.rpc.rpc_channel import RpcChannel
 from storage.rpc.rpc_settings import RpcClientSettings
 from storage.rpc.socket_directory import SocketDirectory

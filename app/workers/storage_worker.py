@@ -25,10 +25,11 @@ from app.processes.server_disk import locked_disk, schedule_indexes, table_index
 from app.processes.tracing import Tracing, instance_of, start_tracing
 from app.workers.metrics_door import MetricsDoor
 from app.workers.supervisor_channel import Served, SupervisorChannel
-from app.workers.worker_names import SOCKETS_DIRECTORY, STORAGE, STORAGE_SOCKET
+from app.workers.worker_names import STORAGE, STORAGE_SOCKET
 from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
+from storage.log.data_directory import SOCKETS_DIRECTORY
 from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.storage_node import StorageNode

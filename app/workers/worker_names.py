@@ -2,8 +2,6 @@
 
 SUPERVISOR = "supervisor"
 STORAGE = "storage"
-SOCKETS_DIRECTORY = "workers"
-"""In the data directory."""
 STORAGE_SOCKET = "storage.sock"
 
 
