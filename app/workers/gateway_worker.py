@@ -22,6 +22,7 @@ from app.processes.process_tls import ProcessTls
 from app.processes.required_tokens import tokens_of
 from app.processes.tracing import instance_of, start_tracing
 from app.workers.fellow_workers import FellowWorkers
+from app.workers.local_rpc import local_client
 from app.workers.supervisor_channel import Served, SupervisorChannel
 from app.workers.worker_names import STORAGE, STORAGE_SOCKET, gateway_names
 from app.workers.worker_process import OwnWorker
@@ -63,6 +64,7 @@ async def serve_gateway(settings: Settings, process: ConfiguredProcess, own: Own
         clock=clock,
         entropy=entropy,
         settings=settings,
+        rpc_client=local_client(settings),
         tokens=tokens,
         signed=jwt.tokens,
         collectors=(*figures.of_gateway(), *tracing.collectors, *tls.collectors, *jwt.collectors),

@@ -23,6 +23,7 @@ from app.processes.process_figures import ProcessFigures
 from app.processes.reloads import Reloads
 from app.processes.server_disk import locked_disk, schedule_indexes, table_indexes, with_open_files
 from app.processes.tracing import Tracing, instance_of, start_tracing
+from app.workers.local_rpc import local_server
 from app.workers.metrics_door import MetricsDoor
 from app.workers.supervisor_channel import Served, SupervisorChannel
 from app.workers.worker_names import STORAGE, STORAGE_SOCKET
@@ -68,8 +69,7 @@ async def serve_storage(
     StorageFailedError where the data directory has failed since."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     collect_rarely()
-    rpc_server = RpcServerSettings()
-    plan = _plan(rpc_server, node_settings.log_store)
+    plan = _plan(local_server(settings), node_settings.log_store)
     clock, io = SteadyClock(), ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     storage = await _open(settings, with_open_files(node_settings, plan.open_files), process, clock, io)
     report(plan)
@@ -123,7 +123,7 @@ async def _open(
     server = NodeServer(
         traced_node(embedded.node, embedded.metadata, tracing.tracer),
         UnixTransport(sockets),
-        settings=RpcServerSettings(),
+        settings=local_server(settings),
         coordination=ServedStore(store),
     )
     await server.start(STORAGE_SOCKET)
