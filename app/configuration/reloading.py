@@ -65,8 +65,13 @@ def told(process: ConfiguredProcess) -> Told:
 
 def told_since(process: ConfiguredProcess) -> Told:
     """Of a process that is started while others go on: what they have been told anew it is told as well, and the rest
-    is as at their start. Raises SettingsError."""
-    return Told(told(process.again()).live, told(process).fixed)
+    is as at their start. Whether it asks for tokens is among the rest: nobody opens one of them by taking the file
+    away. Raises SettingsError."""
+    first, live = told(process), dict(told(process.again()).live)
+    requires_tokens = first.fixed[f"{process.sources.table}.require_tokens"]
+    if not requires_tokens and bool(live["tokens_file"]) is not bool(first.live["tokens_file"]):
+        live["tokens_file"] = first.live["tokens_file"]
+    return Told(live, first.fixed)
 
 
 def changes(running: Told, now: Told) -> Changes:
