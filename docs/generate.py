@@ -20,6 +20,7 @@ from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
 from app.configuration.tls_options import PeerOptions, TlsOptions
 from app.configuration.trace_options import TraceOptions
+from app.configuration.worker_options import WorkerOptions
 from app.http.description.openapi import openapi_document
 from app.http.description.remedies import REMEDIES
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
@@ -139,6 +140,10 @@ def needed_rights_table() -> str:
 
 def server_settings_table() -> str:
     return options_table(Settings)
+
+
+def worker_options_table() -> str:
+    return options_table(WorkerOptions)
 
 
 def node_options_table() -> str:
@@ -272,6 +277,7 @@ PARTS = {
     "docs/fuzzing.md": {"fuzz targets": fuzz_targets_table},
     "docs/operations.md": {
         "server settings": server_settings_table,
+        "worker options": worker_options_table,
         "node settings": node_settings_table,
         "node options": node_options_table,
         "etcd options": etcd_options_table,

@@ -66,11 +66,12 @@ class Call(NamedTuple):
 class Turn(NamedTuple):
     cpu_us: float
     per_s: float
+    messages: int
 
 
 async def turn_of(call: Call, *, messages: int, seconds: float) -> Turn:
     """So many messages, or as many as there are in the time."""
-    await _fill(call)
+    await fill_for(call)
     connections = await connect(call.target.port, call.connections)
     end_s = time.perf_counter() + seconds
     each = call.times * messages // call.connections
@@ -86,7 +87,7 @@ async def turn_of(call: Call, *, messages: int, seconds: float) -> Turn:
     taken_s, used_s = time.perf_counter() - begun_s, usage_of(call.target.pid).cpu_s - used_s
     for connection in connections:
         connection.close()
-    return Turn(1e6 * used_s / done, done / taken_s)
+    return Turn(1e6 * used_s / done, done / taken_s, done)
 
 
 async def _sends(connection: HttpConnection, call: Call, at: int, each: int, end_s: float) -> int:
@@ -115,7 +116,7 @@ async def _pairs(connection: HttpConnection, pair: Pair, each: int, end_s: float
     return done
 
 
-async def _fill(call: Call) -> None:
+async def fill_for(call: Call) -> None:
     if not call.fill:
         return
     connections = await connect(call.target.port, FILLING_CONNECTIONS)

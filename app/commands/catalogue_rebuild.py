@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from app.processes.embedded import NODE_ID
+from app.processes.embedded_node import NODE_ID
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.namespace import Namespace

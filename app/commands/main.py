@@ -27,7 +27,7 @@ from app.commands.serve import serve
 _OWN_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 _SERVERS = {
-    "serve": (serve, "Run the embedded server: everything in one process."),
+    "serve": (serve, "Run the server of one machine: everything in one process, or in several."),
     "node": (node, "Run a storage node of a cluster."),
     "gateway": (gateway, "Run a gateway of a cluster."),
 }

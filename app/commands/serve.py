@@ -31,7 +31,7 @@ def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "Nod
     from app.configuration.setting_error import SettingsError
     from app.processes.logging import configure_logging, log_configuration
     from app.processes.node_end import StorageFailedError
-    from app.processes.server import run
+    from app.workers.workers_failed import WorkersFailedError
     from cluster.errors import ServerError
     from cluster.ports.coordination import CoordinationError
     from cluster.tls.tls_files import TlsFilesError
@@ -42,12 +42,25 @@ def _run(process: "ConfiguredProcess", settings: "Settings", node_settings: "Nod
     try:
         configure_logging(settings.log_level)
         log_configuration(process.file, process.unknown)
-        run(settings, node_settings, process)
+        _run_as_many(settings, node_settings, process)
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)
+    except WorkersFailedError as error:
+        fail(f"{error}. All of the server has ended with it.", exit_code=error.exit_code)
     except TlsFilesError as error:
         fail(str(error))  # somebody may be renewing them: a supervisor is to try again
     except FileLockedError:
         fail(f"Another server uses the data directory {settings.data_dir}. Stop it, or give another --data-dir.")
     except (StorageFailedError, DataDirectoryError, CoordinationError, ServerError, OSError) as error:
         fail(f"The data directory {settings.data_dir} cannot be served: {error}")
+
+
+def _run_as_many(settings: "Settings", node_settings: "NodeSettings", process: "ConfiguredProcess") -> None:
+    """As many processes as are wanted. Nobody loads what only the others need."""
+    from app.configuration.worker_options import WorkerOptions
+
+    if process.loaded.make(WorkerOptions).are_several:
+        from app.workers.server import run
+    else:
+        from app.processes.server import run
+    run(settings, node_settings, process)

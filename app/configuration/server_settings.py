@@ -24,6 +24,7 @@ from app.configuration.sqs_settings import check_sqs
 from app.configuration.tls_options import TLS_GROUPS, TlsOptions
 from app.configuration.trace_options import TRACE_GROUPS, TraceOptions
 from app.configuration.web_origins import check_web_origins
+from app.configuration.worker_options import WORKER_GROUPS, WorkerOptions
 
 __all__ = ["ENVIRONMENT_PREFIX", "NODE_PREFIX", "SERVE", "Settings", "option_of", "option_parser"]
 
@@ -257,8 +258,8 @@ SERVER_GROUPS = {
 
 SERVE = SettingSources(
     program="acklog serve",
-    kinds=(Settings, TlsOptions, JwtOptions, MasterKeyOptions, TraceOptions),
-    groups=SERVER_GROUPS | TLS_GROUPS | JWT_GROUPS | MASTER_KEY_GROUPS | TRACE_GROUPS,
+    kinds=(Settings, WorkerOptions, TlsOptions, JwtOptions, MasterKeyOptions, TraceOptions),
+    groups=SERVER_GROUPS | WORKER_GROUPS | TLS_GROUPS | JWT_GROUPS | MASTER_KEY_GROUPS | TRACE_GROUPS,
 )
 
 

@@ -213,6 +213,18 @@ class ClusterAdministration(Protocol):
     async def resume_moves(self) -> None: ...
 
 
+class Colleagues(Protocol):
+    """The other processes of a server that is several on one machine."""
+
+    def offer(self, exposition: Callable[[], Awaitable[bytes]]) -> None:
+        """How they get this process's metrics."""
+        ...
+
+    async def whole_exposition(self, own: bytes) -> bytes:
+        """This process's metrics and theirs, each with the label of its process."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
     """`tokens` None: no authentication."""
@@ -237,7 +249,9 @@ class Gateway:
     signed: SignedTokens | None = None
     """Tokens of an issuer. None: they are not taken."""
     is_embedded: bool = False
-    """Gateway, node and controller are one process: there is one node, and it is the controller without an election."""
+    """Gateway, node and controller are one server: there is one node, and it is the controller without an election."""
+    colleagues: Colleagues | None = None
+    """None: what this process serves is served by it alone, or by a cluster whose processes are asked one by one."""
     shutdown: Shutdown = field(default_factory=Shutdown)
     in_thread: InThread | None = None
     """For what blocks and is not the disk's: loading a library on first use. None: it is loaded on the event loop."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import uvicorn
 
 from app.configuration.configured_process import ConfiguredProcess
+from app.configuration.reloading import Told
 from app.configuration.web_origins import web_origins
 from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
@@ -57,9 +58,14 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
 
 
 def reloads_of(
-    process: ConfiguredProcess, gateway: Gateway, *, in_thread: InThread, look: Callable[[], Awaitable[None]]
+    process: ConfiguredProcess,
+    gateway: Gateway,
+    *,
+    in_thread: InThread,
+    look: Callable[[], Awaitable[None]],
+    running: Told | None = None,
 ) -> Reloads:
-    """What a gateway is told anew: its own settings and tokens. `look` has the files of certificates looked at."""
+    """What a gateway is told anew: its own settings and tokens. The rest as with `Reloads`."""
     return Reloads(
         process,
         in_thread=in_thread,
@@ -67,4 +73,5 @@ def reloads_of(
         tokens=gateway.tokens,
         look=look,
         on_changed=gateway.settings_listeners.tell,
+        running=running,
     )

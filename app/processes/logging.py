@@ -14,10 +14,12 @@ _HTTP_LOGGER = "uvicorn.error"
 _TEXTS_MAX = 20
 
 
-def configure_logging(level: str) -> None:
-    """Set up structlog and route the libraries' logging through it. `level`: debug, info, warning or error."""
+def configure_logging(level: str, *, worker: str = "") -> None:
+    """Set up structlog and route the libraries' logging through it. `level`: debug, info, warning or error. Where a
+    server is several processes, each line says which `worker` writes it."""
     is_terminal = sys.stderr.isatty()
     shared: list[structlog.typing.Processor] = [
+        *([_Worker(worker)] if worker else []),
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -50,6 +52,17 @@ def set_log_level(level: str) -> None:
 def log_also(processor: structlog.typing.Processor) -> None:
     """Have this one see every event, before all others."""
     structlog.configure(processors=[processor, *structlog.get_config()["processors"]])
+
+
+class _Worker:
+    """A processor, as I/O threads have no context of the event loop's."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, _logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        event["worker"] = self._name
+        return event
 
 
 class _StrangersLines(logging.Filter):

@@ -40,8 +40,8 @@ async def _nothing_to_see() -> None:
 
 
 class Reloads:
-    """For one event loop. `settings` and `tokens` are those that the server goes by, and are changed; a node has
-    neither, and a server that is open to everybody has no tokens."""
+    """For one event loop. `settings` and `tokens` are those that the server goes by, and are changed; what stores
+    has neither, and a server that is open to everybody has no tokens."""
 
     def __init__(
         self,
@@ -52,13 +52,15 @@ class Reloads:
         tokens: TokenTable | None = None,
         look: Callable[[], Awaitable[None]] = _nothing_to_see,
         on_changed: Callable[[], None] = lambda: None,
+        running: Told | None = None,
     ) -> None:
-        """`look` has the files of certificates looked at; `on_changed` is told that the settings have changed."""
+        """`look` has the files of certificates looked at; `on_changed` is told that the settings have changed.
+        `running`: what the process goes by, where that is not what it was told first."""
         self._process = process
         self._in_thread = in_thread
         self._settings = settings
         self._tokens = tokens
-        self._running = told(process)
+        self._running = running or told(process)
         self._look = look
         self._on_changed = on_changed
         self._is_wanted = False
@@ -100,7 +102,7 @@ class Reloads:
         found = changes(self._running, now)
         path = str(now.live.get("tokens_file", ""))
         if self._tokens is None:
-            if "tokens_file" in found.live:
+            if self._settings is not None and "tokens_file" in found.live:
                 # Also the guard against other people's web pages would have to go, see `app.http.protocol.web_guard`.
                 del found.live["tokens_file"]
                 found.at_restart.append(f"{self._process.sources.table}.tokens_file")

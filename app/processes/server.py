@@ -24,6 +24,7 @@ from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS,
 from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
 from app.processes.required_tokens import tokens_of
+from app.processes.server_disk import locked_disk, schedule_indexes, table_indexes, with_open_files
 from app.processes.service_manager import ServiceManager
 from app.processes.signals import heeding_signals, run_process
 from app.processes.tracing import Tracing, instance_of, start_tracing
@@ -31,14 +32,9 @@ from app.processes.welcome import ServerWelcome
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from cluster.ports.runtime import SteadyClock, SystemEntropy
-from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
-from storage.node.schedule.sqlite_schedule_indexes import SqliteScheduleIndexes
-from storage.node.table.sqlite_table_index import SqliteTableIndexes
-from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
-from storage.table.table_index import TABLES_DIRECTORY
 
 
 async def serve(settings: Settings, node_settings: NodeSettings, process: ConfiguredProcess) -> None:
@@ -48,7 +44,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     check_exposure(settings)
     plan = _plan(settings, node_settings.log_store)
     settings = replace(settings, connections_max=plan.connections)
-    node_settings = _with_open_files(node_settings, plan)
+    node_settings = with_open_files(node_settings, plan.open_files)
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     clock, entropy = SteadyClock(), SystemEntropy()
     tokens, master_keys = tokens_of(settings), master_keys_of(process, entropy)
@@ -58,7 +54,7 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
     tls_options = completed(process.loaded.make(TlsOptions), "server")
     tls = ProcessTls.load(tls_options, clock=clock, in_thread=io.run)
     jwt = jwt_of(settings, process.loaded.make(JwtOptions), clock=clock, in_thread=io.run)
-    disk = _locked_disk(settings, figures)
+    disk = locked_disk(settings.data_dir, figures.sync_times.add)
     blocking = ThreadExecutor(threads=1, name="acklog-sqlite")
     ballast_bytes = node_settings.log_store.ballast_bytes
     store = await open_store(
@@ -72,8 +68,8 @@ async def serve(settings: Settings, node_settings: NodeSettings, process: Config
         entropy=entropy,
         settings=settings,
         node_settings=node_settings,
-        schedule_indexes=_schedule_indexes(settings),
-        table_indexes=_table_indexes(settings),
+        schedule_indexes=schedule_indexes(settings.data_dir),
+        table_indexes=table_indexes(settings.data_dir),
         master_keys=master_keys,
         tokens=tokens,
         signed=jwt.tokens,
@@ -121,30 +117,10 @@ def _plan(settings: Settings, log_store: LogStoreSettings) -> DescriptorPlan:
     )
 
 
-def _locked_disk(settings: Settings, figures: ProcessFigures) -> RealDisk:
-    disk = RealDisk(settings.data_dir, on_sync=figures.sync_times.add)
-    disk.lock("lock")
-    return disk
-
-
-def _with_open_files(node_settings: NodeSettings, plan: DescriptorPlan) -> NodeSettings:
-    return replace(node_settings, log_store=replace(node_settings.log_store, open_files_max=plan.open_files))
-
-
 def _start_tracing(settings: Settings, process: ConfiguredProcess, entropy: Entropy) -> Tracing:
     """Raises SettingsError."""
     options, instance = process.loaded.make(TraceOptions), instance_of(settings, entropy)
     return start_tracing(options, entropy, service="acklog-server", instance=instance)
-
-
-def _schedule_indexes(settings: Settings) -> SqliteScheduleIndexes:
-    directory = f"{settings.data_dir}/{SCHEDULES_DIRECTORY}"
-    return SqliteScheduleIndexes(directory, ThreadExecutor(threads=1, name="acklog-schedule"))
-
-
-def _table_indexes(settings: Settings) -> SqliteTableIndexes:
-    directory = f"{settings.data_dir}/{TABLES_DIRECTORY}"
-    return SqliteTableIndexes(directory, ThreadExecutor(threads=1, name="acklog-table"))
 
 
 async def _begin_shutdown(embedded: EmbeddedServer, manager: ServiceManager) -> None:

@@ -45,11 +45,11 @@ def heeding_signals(*, reload: Callable[[], None], stop: Callable[[], None]) -> 
 
     (The event loop's own handlers are not for this: when one is taken away a signal kills the process.)
     """
-    had_terminal = _has_terminal()
+    had_terminal = has_terminal()
     loop = asyncio.get_running_loop()
 
     def hung_up() -> None:
-        if had_terminal and not _has_terminal():
+        if had_terminal and not has_terminal():
             stop()
         else:
             reload()
@@ -65,5 +65,5 @@ def heeding_signals(*, reload: Callable[[], None], stop: Callable[[], None]) -> 
         ignore_signals()
 
 
-def _has_terminal() -> bool:
+def has_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()

@@ -22,6 +22,7 @@ from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError
 from storage.log.data_directory import (
     LOCK_PATH,
     META_PATH,
+    SOCKETS_DIRECTORY,
     DataDirectoryError,
     DirectoryMeta,
     FormatTooNewError,
@@ -122,6 +123,7 @@ class DirectoryCheck:
     def _look_at_names(self) -> None:
         known = {LOCK_PATH, META_PATH, ROLE_PATH, LIFE_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH, SCRUB_PATH}
         known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY, BALLAST_PATH, SCHEDULES_DIRECTORY, TABLES_DIRECTORY}
+        known |= {SOCKETS_DIRECTORY}
         known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal", ".reach")}
         known.add(COORDINATION_COPY_PATH)
         kept = {KEPT_DIRECTORY: FindingKind.BATCHES_KEPT, ASIDE_DIRECTORY: FindingKind.LOG_MOVED_ASIDE}

@@ -13,6 +13,8 @@ from storage.log.keys import PARTITIONS_DIRECTORY
 from storage.log.recovery_points import RecoveryPoints, write_recovery_points
 
 META_PATH = "meta.json"
+SOCKETS_DIRECTORY = "workers"
+"""Where the processes of a server of several reach each other."""
 LOCK_PATH = "lock"
 FORMAT_VERSION = 1
 

@@ -6,6 +6,7 @@ import structlog
 
 from cluster.tls.peer_identity import PeerKind
 from storage.rpc.connection_slots import ConnectionSlots
+from storage.rpc.coordination_api import CoordinationApi
 from storage.rpc.node_api import NodeApi
 from storage.rpc.peer_api import PeerApi
 from storage.rpc.rpc_settings import RpcServerSettings
@@ -17,13 +18,21 @@ logger = structlog.get_logger(__name__)
 
 
 class NodeServer:
-    """Create, `start`, and `close` when the node has stopped waiting. Without `peer` there are no other nodes."""
+    """Create, `start`, and `close` when the node has stopped waiting. Without `peer` there are no other nodes; without
+    `coordination` gateways learn elsewhere what there is."""
 
     def __init__(
-        self, node: NodeApi, transport: NodeTransport, *, settings: RpcServerSettings, peer: PeerApi | None = None
+        self,
+        node: NodeApi,
+        transport: NodeTransport,
+        *,
+        settings: RpcServerSettings,
+        peer: PeerApi | None = None,
+        coordination: CoordinationApi | None = None,
     ) -> None:
         self._node = node
         self._peer = peer
+        self._coordination = coordination
         self._transport = transport
         self._settings = settings
         self._listener: Listener | None = None
@@ -55,6 +64,7 @@ class NodeServer:
         return ServerConnection(
             self._node,
             self._peer,
+            self._coordination,
             settings=self._settings,
             log=self._log,
             on_began=self._connection_began,

@@ -12,6 +12,8 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.tls.peer_identity import PeerIdentity, PeerKind
 from storage.rpc import messages
+from storage.rpc.coordination_api import CoordinationApi
+from storage.rpc.coordination_methods import COORDINATION_METHODS
 from storage.rpc.framing import (
     FRAME_BYTES_MAX,
     HELLO_FRAME_BYTES_MAX,
@@ -39,7 +41,7 @@ class _Call(NamedTuple):
     function: Callable[[Any], Awaitable[Any]]
 
 
-def _calls_of(api: NodeApi | PeerApi, methods: dict[int, Method[Any, Any]]) -> dict[int, _Call]:
+def _calls_of(api: NodeApi | PeerApi | CoordinationApi, methods: dict[int, Method[Any, Any]]) -> dict[int, _Call]:
     return {number: _Call(method, getattr(api, method.name)) for number, method in methods.items()}
 
 
@@ -72,6 +74,7 @@ class ServerConnection:
         self,
         node: NodeApi,
         peer: PeerApi | None,
+        coordination: CoordinationApi | None,
         *,
         settings: RpcServerSettings,
         log: StrangerLog,
@@ -89,6 +92,8 @@ class ServerConnection:
         self._calls = _calls_of(node, NODE_METHODS)
         if peer is not None:
             self._calls |= _calls_of(peer, PEER_METHODS)
+        if coordination is not None:
+            self._calls |= _calls_of(coordination, COORDINATION_METHODS)
         self._version = 0  # of the protocol; none before the hello
         self._settings = settings
         self._on_began = on_began

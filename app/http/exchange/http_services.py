@@ -45,3 +45,11 @@ class HttpServices(Services):
             body_bytes_max=SETTLEMENT_BYTES_MAX,
         )
         self.turns = Turns()
+        if gateway.colleagues is not None:
+            gateway.colleagues.offer(self.exposition)
+
+    async def exposition(self) -> bytes:
+        """This process's metrics, as text."""
+        self.metrics.waiting.set(self.waiting.count)
+        self.metrics.body_bytes.set(self.bytes_in_flight.held_bytes + self.settlement_bytes.held_bytes)
+        return await self.turns.take(self.metrics.exposition())

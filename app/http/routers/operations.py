@@ -41,8 +41,7 @@ def add_operations(router: Routes, services: HttpServices) -> None:
         principal = principal_of(RequestHeaders(request), services.callers)
         principal.require_everything(Action.LOOK)  # labels are names
         NO_PARAMETERS.parse(request.scope["query_string"])
-        services.metrics.waiting.set(services.waiting.count)
-        held_bytes = services.bytes_in_flight.held_bytes + services.settlement_bytes.held_bytes
-        services.metrics.body_bytes.set(held_bytes)
-        text = await services.turns.take(services.metrics.exposition())
+        text = await services.exposition()
+        if gateway.colleagues is not None:
+            text = await gateway.colleagues.whole_exposition(text)
         return BytesResponse(text, 200, None, CONTENT_TYPE_LATEST)

@@ -18,6 +18,7 @@ from tests.support.etcd_binary import etcd_binary
 from tests.support.etcd_process import EtcdProcess, running_etcd
 from tests.support.etcd_store import etcd_store
 from tests.support.manual_clock import ManualClock
+from tests.support.served_elsewhere import ServedElsewhere
 
 _Result = TypeVar("_Result")
 
@@ -39,8 +40,9 @@ class Harness:
     lag_ms: int = 0
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("etcd", marks=pytest.mark.integration)])
+@pytest.fixture(params=["memory", "sqlite", "remote", pytest.param("etcd", marks=pytest.mark.integration)])
 async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Harness]:
+    served: ServedElsewhere | None = None
     if request.param == "etcd":
         etcd: EtcdProcess = request.getfixturevalue("etcd_of_the_session")
         etcd.wipe()
@@ -52,11 +54,16 @@ async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         settings = StoreSettings(history_revisions_max=500)
         if request.param == "memory":
             store = MemoryStore(clock, settings)
+        elif request.param == "remote":
+            served = await ServedElsewhere.serve(MemoryStore(clock, settings), tmp_path / "sockets")
+            store = served.store()
         else:
             path = str(tmp_path / "store.db")
             store = await SqliteStore.open(path, blocking=InlineExecutor(), clock=clock, settings=settings)
         yield Harness(store, clock.advance_ms)
     await store.close()
+    if served is not None:
+        await served.close()
 
 
 @pytest.fixture(scope="session")

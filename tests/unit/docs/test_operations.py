@@ -20,6 +20,7 @@ from app.configuration.server_settings import ENVIRONMENT_PREFIX, Settings
 from app.configuration.setting_fields import CONFIGURATION_VARIABLE
 from app.configuration.tls_options import PeerOptions, TlsOptions
 from app.configuration.trace_options import TraceOptions
+from app.configuration.worker_options import WorkerOptions
 from app.http.exchange.problems import problem_document
 from cluster.errors import ServerError
 from tests.architecture.source_tree import product_modules, text_files
@@ -64,7 +65,7 @@ def test_the_tokens_file_of_the_page_is_one() -> None:
 
 
 def test_variables_that_documents_name_are_settings() -> None:
-    kinds = (Settings, NodeOptions, EtcdOptions, TraceOptions, TlsOptions, PeerOptions, JwtOptions)
+    kinds = (Settings, NodeOptions, EtcdOptions, TraceOptions, TlsOptions, PeerOptions, JwtOptions, WorkerOptions)
     fields = [name for kind in kinds for name in kind.__dataclass_fields__]
     known = {
         *VARIABLES,
