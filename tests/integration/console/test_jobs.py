@@ -113,7 +113,7 @@ def test_the_overview_tells_what_goes_on(shop: ServerProcess, open_page: OpenPag
     busy = page.get_by_role("region", name="Busiest topics")
     shop.send("busy", 1)  # the shop has more topics than are shown, and all others rest
     # One in a second, or in what is a little more of a busy machine's.
-    expect(busy.get_by_role("row", name=re.compile(r"busy (0\.[1-9]|1\.\d)/s"))).to_be_visible()
+    expect(busy.get_by_role("row", name=re.compile(r"busy (0\.[1-9]|1\.\d)\W"))).to_be_visible()
     shop.receive("busy", "slow", max=1)
     behind = page.get_by_role("region", name="Groups furthest behind")
     expect(behind.get_by_role("row", name="slow in busy 1")).to_be_visible()
