@@ -117,6 +117,7 @@ availability: $(VENV)/.dev-installed ## how available a cluster is while one thi
 test-thorough: $(VENV)/.dev-installed ## the property tests with thousands of examples, and what is marked slow
 	@ACKLOG_LOG_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) tests/property --timeout 3600
 	@ACKLOG_LOG_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) tests/unit/storage/log/test_damage.py
+	@ACKLOG_LOG_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/integration/test_openapi.py --timeout 3600
 	@$(BIN)/python -m pytest -m slow
 
 clean: ## remove what was built, not the data

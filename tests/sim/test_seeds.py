@@ -17,7 +17,14 @@ from tests.sim.options import Fault
 from tests.sim.sim_disk_content import FileContent
 from tests.sim.world import Result, run_embedded_seed, run_options
 
-SEEDS = (*range(1, 21), 106)  # 106: answers come so late that a message dies before its last delivery is known
+ANSWERS_COME_LATE = 106
+"""So late that a message dies before its last delivery is known."""
+
+SEEDS = (
+    *range(1, 8),
+    *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 21)),
+    ANSWERS_COME_LATE,
+)
 MUTANT_SEEDS = range(1, 15)
 JOURNAL_BYTES_MIN = 16_000  # journal files are preallocated, so their size never changes
 

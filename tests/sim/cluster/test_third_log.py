@@ -77,7 +77,7 @@ class WorldWithAToyLog(world.World):
         await super()._verify()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(each, marks=pytest.mark.slow) for each in range(2, 6))])
 def test_a_seed_finds_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world, "World", WorldWithAToyLog)
     with toy_log():
