@@ -63,17 +63,6 @@ def told(process: ConfiguredProcess) -> Told:
     return Told(live, fixed)
 
 
-def told_since(process: ConfiguredProcess) -> Told:
-    """Of a process that is started while others go on: what they have been told anew it is told as well, and the rest
-    is as at their start. Whether it asks for tokens is among the rest: nobody opens one of them by taking the file
-    away. Raises SettingsError."""
-    first, live = told(process), dict(told(process.again()).live)
-    requires_tokens = first.fixed[f"{process.sources.table}.require_tokens"]
-    if not requires_tokens and bool(live["tokens_file"]) is not bool(first.live["tokens_file"]):
-        live["tokens_file"] = first.live["tokens_file"]
-    return Told(live, first.fixed)
-
-
 def changes(running: Told, now: Told) -> Changes:
     live = {name: value for name, value in now.live.items() if value != running.live[name]}
     at_restart = sorted(name for name, value in now.fixed.items() if value != running.fixed[name])

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 import uvicorn
 
 from app.configuration.configured_process import ConfiguredProcess
-from app.configuration.reloading import Told
 from app.configuration.web_origins import web_origins
 from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
@@ -15,6 +14,7 @@ from app.http.protocol.cross_origin import cross_origin
 from app.http.protocol.named_pages import NamedPages
 from app.http.protocol.server_protocol import make_server_protocol
 from app.http.protocol.web_guard import guard_of
+from app.processes.in_force import InForce
 from app.processes.process_constants import GRACE_SECONDS
 from app.processes.reloads import InThread, Reloads
 from app.processes.sqs_door import sqs_doors
@@ -58,20 +58,8 @@ def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
 
 
 def reloads_of(
-    process: ConfiguredProcess,
-    gateway: Gateway,
-    *,
-    in_thread: InThread,
-    look: Callable[[], Awaitable[None]],
-    running: Told | None = None,
+    process: ConfiguredProcess, gateway: Gateway, *, in_thread: InThread, look: Callable[[], Awaitable[None]]
 ) -> Reloads:
     """What a gateway is told anew: its own settings and tokens. The rest as with `Reloads`."""
-    return Reloads(
-        process,
-        in_thread=in_thread,
-        settings=gateway.settings,
-        tokens=gateway.tokens,
-        look=look,
-        on_changed=gateway.settings_listeners.tell,
-        running=running,
-    )
+    in_force = InForce(process, settings=gateway.settings, tokens=gateway.tokens)
+    return Reloads(in_force, in_thread=in_thread, look=look, on_changed=gateway.settings_listeners.tell)

@@ -22,6 +22,7 @@ from app.processes.descriptors import PEERS, DescriptorPlan, plan_descriptors, r
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.exposure import check_node_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
+from app.processes.in_force import InForce
 from app.processes.master_keys import master_keys_of
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
@@ -115,7 +116,7 @@ async def serve(
     figures.start()
     tls.watch.start()
     ending = asyncio.create_task(_stop_at_the_end(node, server), name="end of the node")
-    with heeding_signals(reload=Reloads(process, in_thread=io.run, look=tls.watch.look).ask, stop=server.stop):
+    with heeding_signals(reload=Reloads(InForce(process), in_thread=io.run, look=tls.watch.look).ask, stop=server.stop):
         await server.serve(sockets=[listener])
     ending.cancel()
     if node.end.reason is not None:

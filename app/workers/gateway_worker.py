@@ -6,7 +6,6 @@ from functools import partial
 
 from app.configuration.configured_process import ConfiguredProcess
 from app.configuration.jwt_options import JwtOptions
-from app.configuration.reloading import told_since
 from app.configuration.server_settings import Settings
 from app.configuration.tls_options import TlsOptions, completed
 from app.configuration.trace_options import TraceOptions
@@ -14,12 +13,13 @@ from app.configuration.worker_options import WorkerOptions
 from app.processes.cluster_gateway import ClusterGateway, start_cluster_gateway
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
-from app.processes.gateway_server import gateway_config, reloads_of
+from app.processes.gateway_server import gateway_config
+from app.processes.in_force import InForce
 from app.processes.jwt import jwt_of
 from app.processes.logging import set_log_level
 from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
-from app.processes.required_tokens import tokens_of
+from app.processes.reloads import Reloads
 from app.processes.tracing import instance_of, start_tracing
 from app.workers.fellow_workers import FellowWorkers
 from app.workers.local_rpc import local_client
@@ -39,16 +39,15 @@ from storage.rpc.unix_transport import UnixTransport
 from storage.shared_store.remote_store import RemoteStore
 
 
-async def serve_gateway(settings: Settings, process: ConfiguredProcess, own: OwnWorker) -> None:
-    """Run until the supervisor says that it is enough, or is gone. Raises what makes a start impossible."""
+async def serve_gateway(settings: Settings, process: ConfiguredProcess, own: OwnWorker, in_force: InForce) -> None:
+    """Run until the supervisor says that it is enough, or is gone. `in_force` is the supervisor's: all gateways go by
+    the same settings and tokens, whenever they are started. Raises what makes a start impossible."""
     assert own.listener is not None, "a gateway gets one"
     collect_rarely()
     plan = plan_descriptors(raise_descriptor_limit(), connections_max=settings.connections_max, others=PEERS)
-    running = told_since(process)
     settings = replace(settings, connections_max=plan.connections)
-    settings.adopt(running.live)
+    in_force = in_force.of_another(settings)
     set_log_level(settings.log_level)
-    tokens = tokens_of(settings)
     clock, entropy = SteadyClock(), SystemEntropy()
     tracing = start_tracing(
         process.loaded.make(TraceOptions), entropy, service="acklog-gateway", instance=instance_of(settings, entropy)
@@ -65,7 +64,7 @@ async def serve_gateway(settings: Settings, process: ConfiguredProcess, own: Own
         entropy=entropy,
         settings=settings,
         rpc_client=local_client(settings),
-        tokens=tokens,
+        tokens=in_force.tokens,
         signed=jwt.tokens,
         collectors=(*figures.of_gateway(), *tracing.collectors, *tls.collectors, *jwt.collectors),
         tracer=tracing.tracer,
@@ -78,7 +77,7 @@ async def serve_gateway(settings: Settings, process: ConfiguredProcess, own: Own
         colleagues=fellows,
         why_not_ready=lambda: own.storage_failure,
     )
-    reloads = reloads_of(process, gateway, in_thread=in_thread, look=tls.watch.look, running=running)
+    reloads = Reloads(in_force, in_thread=in_thread, look=tls.watch.look, on_changed=gateway.settings_listeners.tell)
 
     async def close() -> None:
         await fellows.close()

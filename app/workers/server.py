@@ -11,6 +11,7 @@ from app.http.protocol.server import BACKLOG, bind
 from app.processes.exposure import check_exposure
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
 from app.processes.gateway_server import OTHER_ADDRESS
+from app.processes.in_force import InForce
 from app.processes.logging import configure_logging
 from app.processes.required_tokens import tokens_of
 from app.processes.service_manager import ServiceManager
@@ -30,21 +31,24 @@ from storage.node.partition.node_settings import NodeSettings
 def run(settings: Settings, node_settings: NodeSettings, process: ConfiguredProcess) -> None:
     """In the supervisor, and in every process that it starts. Raises what makes a start impossible,
     WorkersFailedError in the supervisor, and StorageFailedError in the storage process."""
-    outcome = _supervise(settings, process)
+    in_force = InForce(process, settings=settings, tokens=tokens_of(settings))
+    outcome = _supervise(settings, process, in_force)
     if isinstance(outcome, End):
         if outcome.exit_code:
             raise WorkersFailedError(outcome.reason, exit_code=outcome.exit_code)
         return
     configure_logging(settings.log_level, worker=outcome.name)
-    _work(outcome, settings, node_settings, process)
+    if outcome.name == STORAGE:
+        outcome.channel.run(serve_storage(settings, node_settings, process, outcome.channel))
+    else:
+        outcome.channel.run(serve_gateway(settings, process, outcome, in_force))
 
 
-def _supervise(settings: Settings, process: ConfiguredProcess) -> OwnWorker | End:
+def _supervise(settings: Settings, process: ConfiguredProcess, in_force: InForce) -> OwnWorker | End:
     configure_logging(settings.log_level, worker=SUPERVISOR)
     collect_rarely()
     check_exposure(settings)
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
-    tokens_of(settings)  # what is wrong with them is told before anything begins
     welcome = ServerWelcome.of(settings, completed(process.loaded.make(TlsOptions), "server"))
     supervisor = Supervisor(
         SharedPort(listener),
@@ -52,17 +56,11 @@ def _supervise(settings: Settings, process: ConfiguredProcess) -> OwnWorker | En
         backlog=BACKLOG,
         clock=SteadyClock(),
         manager=ServiceManager(process.environment),
+        reload=in_force.reload,
         on_served=partial(_welcome, welcome),
     )
     pass_over_what_is_there()  # the processes share what none of them writes to
     return supervisor.run()
-
-
-def _work(own: OwnWorker, settings: Settings, node_settings: NodeSettings, process: ConfiguredProcess) -> None:
-    if own.name == STORAGE:
-        own.channel.run(serve_storage(settings, node_settings, process, own.channel))
-    else:
-        own.channel.run(serve_gateway(settings, process, own))
 
 
 def _welcome(welcome: ServerWelcome, port: int) -> None:

@@ -14,6 +14,7 @@ from app.processes.descriptors import DescriptorPlan, plan_descriptors, raise_de
 from app.processes.embedded_node import EmbeddedNode, open_embedded_node
 from app.processes.embedded_store import open_store
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
+from app.processes.in_force import InForce
 from app.processes.master_keys import master_keys_of
 from app.processes.node_end import StorageFailedError
 from app.processes.node_metrics import NodeCollector
@@ -76,7 +77,7 @@ async def serve_storage(
     pass_over_what_is_there()
     storage.figures.start()
     stopped = asyncio.Event()
-    reloads = Reloads(process, in_thread=io.run)
+    reloads = Reloads(InForce(process), in_thread=io.run)
     failure = storage.embedded.node.failure
     watching = asyncio.create_task(_watch(storage.embedded.node, stopped, clock), name="storage watch")
     with channel.heeding(stop=stopped.set, reload=reloads.ask):

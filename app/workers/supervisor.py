@@ -35,14 +35,17 @@ class Supervisor:
         backlog: int,
         clock: Clock,
         manager: ServiceManager,
+        reload: Callable[[], bool],
         on_served: Callable[[int], None],
     ) -> None:
-        """`on_served` is told the port, once the server serves."""
+        """`reload` reads what the server is told again, and says whether it can be used: if so the others do, too.
+        `on_served` is told the port, once the server serves."""
         self._port = port
         self._names = gateway_names(gateways)
         self._backlog = backlog
         self._clock = clock
         self._manager = manager
+        self._reload = reload
         self._on_served = on_served
         self._supervision = Supervision(self._names)
         self._processes: dict[str, WorkerProcess] = {}
@@ -110,7 +113,7 @@ class Supervisor:
         if signal.SIGHUP in numbers:
             if self._had_terminal and not has_terminal():
                 is_end = True  # nobody would know of it any more
-            else:
+            elif self._reload():
                 for process in self._processes.values():
                     process.reload()
         if signal.SIGINT in numbers and self._supervision.is_stopping:

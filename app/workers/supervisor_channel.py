@@ -30,7 +30,8 @@ class SupervisorChannel:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._stop: Callable[[], None] = lambda: None
-        self._reload: Callable[[], None] = lambda: None
+        self._was_told_to_reload = False
+        self._reload: Callable[[], None] = self._reload_later
 
     def run(self, serving: Coroutine[None, None, None]) -> None:
         """On an event loop of its own (uvloop). A stop ends it at once, until it heeds them itself."""
@@ -44,10 +45,16 @@ class SupervisorChannel:
     def heeding(self, *, stop: Callable[[], None], reload: Callable[[], None]) -> Iterator[None]:
         """While the worker serves. Behind it both mean nothing: it is about to end."""
         self._stop, self._reload = stop, reload
+        if self._was_told_to_reload:
+            reload()
         try:
             yield
         finally:
             self._stop = self._reload = lambda: None
+
+    def _reload_later(self) -> None:
+        """While it starts: it may have begun with what was in force before."""
+        self._was_told_to_reload = True
 
     async def _cancelled_by_stop(self, serving: Coroutine[None, None, None]) -> None:
         process = asyncio.create_task(serving, name="worker")

@@ -212,10 +212,40 @@ def test_a_reload_reaches_every_gateway_and_those_that_come_later(make_server: S
     def reloaded() -> set[str]:
         return {line["worker"] for line in log_lines(server) if line["event"] == "reloaded"}
 
-    wait_until(lambda: reloaded() == {"storage", *GATEWAYS}, seconds=30, what="a reload everywhere")
+    wait_until(lambda: reloaded() == {"supervisor", "storage", *GATEWAYS}, seconds=30, what="a reload everywhere")
+    allow("third-token-that-nobody-has-been-told-of")
     kill_gateway(server, "gateway-1")
     assert answers_of("second-token-that-is-long-enough") == {200}
     assert answers_of("first-token-that-is-long-enough") == {401}
+    assert answers_of("third-token-that-nobody-has-been-told-of") == {401}
+    server.stop()
+
+
+def test_a_reload_that_is_refused_changes_nothing_anywhere(make_server: ServerMaker, tmp_path: Path) -> None:
+    """Nor for a gateway that is started later: it goes on with what the server had."""
+    tokens, configuration = tmp_path / "tokens.json", tmp_path / "acklog.toml"
+    rights = [{"allow": ["look"], "topics": ["*"], "groups": ["*"], "cluster": True}]
+    tokens.write_text(json.dumps({"tokens": [{"token": "a-token-that-is-long-enough", "name": "a", "rights": rights}]}))
+    configuration.write_text("")
+    server = make_server(*OPTIONS, "--tokens-file", str(tokens), "--config", str(configuration)).start()
+    tokens.write_text("{")
+    configuration.write_text('[serve]\nlog_level = "warning"\n')
+    server.signal(signal.SIGHUP)
+
+    def said(event: str) -> list[str]:
+        return [line["worker"] for line in log_lines(server) if line["event"] == event]
+
+    wait_until(lambda: bool(said("reload_refused")), seconds=30, what="a reload that is refused")
+    kill_gateway(server, "gateway-1")
+    headers = {"Authorization": "Bearer a-token-that-is-long-enough"}
+
+    def is_back() -> bool:
+        return b'acklog_worker_up{worker="gateway-1"} 1' in server.request("GET", "/metrics", headers=headers).content
+
+    wait_until(is_back, seconds=30, what="the gateway that was killed")
+    assert {server.request("GET", "/topics", headers=headers).status for _ in range(20)} == {200}
+    assert said("reload_refused") == ["supervisor"]
+    assert said("reloaded") == []
     server.stop()
 
 

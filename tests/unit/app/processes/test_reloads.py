@@ -14,6 +14,7 @@ from app.auth.tokens import TokenTable, parse_token_table
 from app.configuration.configured_process import PROCESSES, ConfiguredProcess, configure
 from app.configuration.reloading import LIVE
 from app.configuration.server_settings import Settings
+from app.processes.in_force import InForce
 from app.processes.reloads import Reloads
 
 _Result = TypeVar("_Result")
@@ -44,7 +45,7 @@ class Running:
         )
         self.settings = self.process.loaded.make(Settings) if table != "node" else None
         self.tokens = tokens
-        self.reloads = Reloads(self.process, in_thread=in_thread, settings=self.settings, tokens=tokens)
+        self.reloads = Reloads(InForce(self.process, settings=self.settings, tokens=tokens), in_thread=in_thread)
 
     def _read(self, path: str) -> bytes:
         self.reads += 1
