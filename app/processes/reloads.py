@@ -34,12 +34,15 @@ class Reloads:
         in_thread: InThread,
         look: Callable[[], Awaitable[None]] = _nothing_to_see,
         on_changed: Callable[[], None] = lambda: None,
+        on_refused: Callable[[], None] = lambda: None,
     ) -> None:
-        """`look` has the files of certificates looked at; `on_changed` is told that settings may have changed."""
+        """`look` has the files of certificates looked at; `on_changed` is told that settings may have changed,
+        `on_refused` that what was read cannot be used."""
         self._in_force = in_force
         self._in_thread = in_thread
         self._look = look
         self._on_changed = on_changed
+        self._on_refused = on_refused
         self._is_wanted = False
         self._task: asyncio.Task[None] | None = None
 
@@ -70,6 +73,7 @@ class Reloads:
             news = await self._in_thread(self._in_force.read)
         except (SettingsError, TokensFileError) as error:
             tell_refused(error)
+            self._on_refused()
             return
         self._in_force.take(news)
         self._on_changed()

@@ -77,7 +77,6 @@ async def serve_gateway(settings: Settings, process: ConfiguredProcess, own: Own
         colleagues=fellows,
         why_not_ready=lambda: own.storage_failure,
     )
-    reloads = Reloads(in_force, in_thread=in_thread, look=tls.watch.look, on_changed=gateway.settings_listeners.tell)
 
     async def close() -> None:
         await fellows.close()
@@ -94,6 +93,16 @@ async def serve_gateway(settings: Settings, process: ConfiguredProcess, own: Own
         before_stop=partial(_begin_shutdown, cluster_gateway),
         after_stop=close,
         tls=tls.listening(opening_max=plan.backlog),
+    )
+    # The supervisor could use what it read, and the others have it. Whoever comes too late to read it, as the files
+    # have changed once more, must not stay behind, with tokens that were taken away: the next process in its place
+    # begins with what is in force.
+    reloads = Reloads(
+        in_force,
+        in_thread=in_thread,
+        look=tls.watch.look,
+        on_changed=gateway.settings_listeners.tell,
+        on_refused=server.stop,
     )
     await fellows.open()
     report(plan)

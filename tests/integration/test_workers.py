@@ -249,6 +249,38 @@ def test_a_reload_that_is_refused_changes_nothing_anywhere(make_server: ServerMa
     server.stop()
 
 
+def test_a_gateway_that_comes_too_late_for_a_reload_starts_anew_with_it(
+    make_server: ServerMaker, tmp_path: Path
+) -> None:
+    """It cannot read any more what the others have, and would let in whom they do not."""
+    tokens = tmp_path / "tokens.json"
+    rights = [{"allow": ["look"], "topics": ["*"]}]
+    staying, leaving = ({"token": f"{name}-token-that-is-long-enough", "name": name, "rights": rights} for name in "ab")
+    tokens.write_text(json.dumps({"tokens": [staying, leaving]}))
+    server = make_server(*OPTIONS, "--tokens-file", str(tokens)).start()
+    late = pids(server, "gateway-2")[-1]
+    os.kill(late, signal.SIGSTOP)
+    tokens.write_text(json.dumps({"tokens": [staying]}))
+    server.signal(signal.SIGHUP)
+    in_time = {"supervisor", "storage", "gateway-1", "gateway-3"}
+    wait_until(
+        lambda: {line["worker"] for line in log_lines(server) if line["event"] == "reloaded"} == in_time,
+        seconds=30,
+        what="a reload of all others",
+    )
+    tokens.write_text("{")
+    os.kill(late, signal.SIGCONT)
+    wait_until(lambda: pids(server, "gateway-2")[-1] != late and not is_alive(late), seconds=30, what="another one")
+
+    def answers_of(entry: dict[str, object]) -> set[int]:
+        headers = {"Authorization": f"Bearer {entry['token']}"}
+        return {server.request("GET", "/topics", headers=headers).status for _ in range(20)}
+
+    assert answers_of(staying) == {200}
+    assert answers_of(leaving) == {401}
+    server.stop()
+
+
 def test_a_second_server_is_refused(server: ServerProcess, make_server: ServerMaker, tmp_path: Path) -> None:
     other = make_server(*OPTIONS)
     other.launch()
