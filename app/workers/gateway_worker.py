@@ -1,6 +1,7 @@
 """A gateway process of a server of several: the gateway of a cluster, whose store and node are in the process next to
 it."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
@@ -10,6 +11,7 @@ from app.configuration.server_settings import Settings
 from app.configuration.tls_options import TlsOptions, completed
 from app.configuration.trace_options import TraceOptions
 from app.configuration.worker_options import WorkerOptions
+from app.gateway.dependencies import Gateway
 from app.processes.cluster_gateway import ClusterGateway, start_cluster_gateway
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.processes.garbage import collect_rarely, pass_over_what_is_there
@@ -19,7 +21,7 @@ from app.processes.jwt import jwt_of
 from app.processes.logging import set_log_level
 from app.processes.process_figures import ProcessFigures
 from app.processes.process_tls import ProcessTls
-from app.processes.reloads import Reloads
+from app.processes.reloads import InThread, Reloads
 from app.processes.tracing import instance_of, start_tracing
 from app.workers.fellow_workers import FellowWorkers
 from app.workers.local_rpc import local_client
@@ -71,12 +73,7 @@ async def serve_gateway(settings: Settings, process: ConfiguredProcess, own: Own
         in_thread=in_thread,
     )
     fellows = _fellows(sockets, own.name, process.loaded.make(WorkerOptions))
-    gateway = replace(
-        cluster_gateway.gateway,
-        is_embedded=True,
-        colleagues=fellows,
-        why_not_ready=lambda: own.storage_failure,
-    )
+    gateway = _among_workers(cluster_gateway.gateway, fellows, own)
 
     async def close() -> None:
         await fellows.close()
@@ -94,16 +91,7 @@ async def serve_gateway(settings: Settings, process: ConfiguredProcess, own: Own
         after_stop=close,
         tls=tls.listening(opening_max=plan.backlog),
     )
-    # The supervisor could use what it read, and the others have it. Whoever comes too late to read it, as the files
-    # have changed once more, must not stay behind, with tokens that were taken away: the next process in its place
-    # begins with what is in force.
-    reloads = Reloads(
-        in_force,
-        in_thread=in_thread,
-        look=tls.watch.look,
-        on_changed=gateway.settings_listeners.tell,
-        on_refused=server.stop,
-    )
+    reloads = _reloads(in_force, gateway, server, in_thread=in_thread, look=tls.watch.look)
     await fellows.open()
     report(plan)
     pass_over_what_is_there()
@@ -123,6 +111,25 @@ def _store(sockets: SocketDirectory, clock: Clock, entropy: Entropy) -> RemoteSt
 def _fellows(sockets: SocketDirectory, own: str, options: WorkerOptions) -> FellowWorkers:
     others = [name for name in (STORAGE, *gateway_names(options.workers)) if name != own]
     return FellowWorkers(sockets, own, others)
+
+
+def _among_workers(gateway: Gateway, fellows: FellowWorkers, own: OwnWorker) -> Gateway:
+    return replace(gateway, is_embedded=True, colleagues=fellows, why_not_ready=lambda: own.storage_failure)
+
+
+def _reloads(
+    in_force: InForce,
+    gateway: Gateway,
+    server: WorkerServer,
+    *,
+    in_thread: InThread,
+    look: Callable[[], Awaitable[None]],
+) -> Reloads:
+    """The supervisor could use what it read, and the others have it. Whoever comes too late to read it, as the files
+    have changed once more, must not stay behind, with tokens that were taken away: it stops, and the next process in
+    its place begins with what is in force."""
+    on_changed = gateway.settings_listeners.tell
+    return Reloads(in_force, in_thread=in_thread, look=look, on_changed=on_changed, on_refused=server.stop)
 
 
 def _tell_served(channel: SupervisorChannel, port: int) -> None:

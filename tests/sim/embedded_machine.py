@@ -8,7 +8,8 @@ from typing import Any, TypeVar, cast
 from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.processes.cluster_node import ClusterNode
-from app.processes.embedded import NODE_ID, EmbeddedServer, start_embedded
+from app.processes.embedded import EmbeddedServer, start_embedded
+from app.processes.embedded_node import NODE_ID
 from cluster.ports.coordination import Compare, KeyValue, Listing, Operation, StoreLease, TransactionResult, Watch
 from cluster.stores.memory_store import MemoryStore
 from tests.sim.cluster.machines import Connection, Host, NodeMachine, ProcessDisk, Surrounding, node_settings
