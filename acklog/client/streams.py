@@ -1,5 +1,6 @@
 """The streams of the client without `await`: a part of `Client`."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     from acklog.tails import TailMessage
 
 
-class Streams:
+class Streams(ABC):
     _background: Background
 
     @property
-    def _async(self) -> AsyncStreams:
-        raise NotImplementedError
+    @abstractmethod
+    def _async(self) -> AsyncStreams: ...
 
     def events(
         self,

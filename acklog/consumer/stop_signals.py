@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -11,9 +11,11 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def stop_on_signals_of_loop(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
-    """Have the loop call `stop` at the first signal. Does nothing where a loop takes no signals: in another thread than
-    the main one, and on Windows."""
+def stop_on_signals_of_loop(
+    loop: asyncio.AbstractEventLoop, stop: Callable[[], None], *, signals: Sequence[signal.Signals] = STOP_SIGNALS
+) -> Iterator[None]:
+    """Have the loop call `stop` at the first of the `signals`. Does nothing where a loop takes no signals: in another
+    thread than the main one, and on Windows."""
     added: list[signal.Signals] = []
 
     def remove() -> None:
@@ -26,7 +28,7 @@ def stop_on_signals_of_loop(loop: asyncio.AbstractEventLoop, stop: Callable[[], 
         stop()
 
     try:
-        for number in STOP_SIGNALS:
+        for number in signals:
             loop.add_signal_handler(number, stop_once)
             added.append(number)
     except (ValueError, RuntimeError, NotImplementedError):

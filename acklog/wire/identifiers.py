@@ -157,6 +157,9 @@ def _parse_alike(texts: Sequence[object]) -> list[Receipt] | None:
     if first is None:
         return None
     before, behind = _around_offset(first)
+    last = texts[-1]
+    if not (isinstance(last, str) and last.startswith(before) and last.endswith(behind)):
+        return None  # of several partitions, as a rule, which come one after the other
     try:
         joined = "\n".join(texts)  # type: ignore[arg-type]
     except TypeError:  # some are no texts

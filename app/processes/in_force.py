@@ -23,7 +23,6 @@ _log = structlog.get_logger(__name__)
 class News(NamedTuple):
     """What was read, and can be used."""
 
-    now: Told
     changes: Changes
     tokens: TokenTable | None
 
@@ -59,7 +58,7 @@ class InForce:
         return True
 
     def read(self) -> News:
-        """Raises SettingsError and TokensFileError. On another thread: it changes nothing here."""
+        """Raises SettingsError and TokensFileError. It changes nothing, so another thread may call it."""
         now = told(self._process.again())
         found = changes(self._running, now)
         path = str(now.live.get("tokens_file", ""))
@@ -68,12 +67,12 @@ class InForce:
                 # Also the guard against other people's web pages would have to go, see `app.http.protocol.web_guard`.
                 del found.live["tokens_file"]
                 found.at_restart.append(f"{self._process.sources.table}.tokens_file")
-            return News(now, found, None)
+            return News(found, None)
         if not path and self._settings is not None and self._settings.require_tokens:
-            return News(now, found, TokenTable())
+            return News(found, TokenTable())
         if not path:
             raise SettingsError("tokens_file is gone, which would open the server to everybody: that takes a restart")
-        return News(now, found, TokenTable.load(path))
+        return News(found, TokenTable.load(path))
 
     def take(self, news: News) -> None:
         live = news.changes.live

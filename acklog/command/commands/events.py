@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +13,7 @@ from acklog.command.failures import UsageError, near_names
 from acklog.command.session import Session, session_of
 from acklog.command.topic_names import complete_groups, complete_topics
 from acklog.command.tree import CommandTyper
+from acklog.consumer.stop_signals import stop_on_signals_of_loop
 
 if TYPE_CHECKING:
     from acklog.events import ClusterEvent
@@ -102,13 +103,12 @@ async def _show(session: Session, stream: "AsyncStream[ClusterEvent]", lines_max
 
 @contextmanager
 def _closed_by_sigterm(stream: "AsyncStream[ClusterEvent]") -> Iterator[None]:
-    """Whoever supervises the command ends it so: it ends well. Where a loop takes no signals that is left as it is."""
+    """Whoever supervises the command ends it so: it ends well."""
     loop = asyncio.get_running_loop()
     closing: list[asyncio.Task[None]] = []
-    with suppress(ValueError, RuntimeError, NotImplementedError):
-        loop.add_signal_handler(signal.SIGTERM, lambda: closing.append(loop.create_task(stream.close())))
-    try:
+
+    def close() -> None:
+        closing.append(loop.create_task(stream.close()))
+
+    with stop_on_signals_of_loop(loop, close, signals=[signal.SIGTERM]):
         yield
-    finally:
-        with suppress(ValueError, RuntimeError, NotImplementedError):
-            loop.remove_signal_handler(signal.SIGTERM)
