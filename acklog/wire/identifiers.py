@@ -166,7 +166,7 @@ def _parse_alike(texts: Sequence[object]) -> list[Receipt] | None:
         return None
     pieces = joined[len(before) : len(joined) - len(behind)].split(f"{behind}\n{before}")
     digits = "".join(pieces)
-    if len(pieces) != len(texts) or not joined.endswith(behind) or not (digits.isascii() and digits.isdecimal()):
+    if len(pieces) != len(texts) or not (digits.isascii() and digits.isdecimal()):
         return None
     try:
         offsets = _decode_offsets(f"[{','.join(pieces)}]")  # which has no leading zeros, as an offset
